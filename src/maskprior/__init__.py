@@ -1,0 +1,1 @@
+"""Reproducibility artifact for "Mask-Based Priors Are More Persistent than Query-Key Initializations"."""
