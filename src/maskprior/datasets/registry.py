@@ -1,0 +1,172 @@
+"""The registry of all data the paper uses: `config/datasets.yaml` as models, and the version of each data set.
+
+Fast to import: no numpy, no torch. Member checksums are the authority on content; archive checksums only let a bad
+download fail early, since other archives of the same files have other hashes.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import yaml
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    RootModel,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from maskprior import paths
+from maskprior.errors import DATA, USAGE, UserError
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Md5 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://\S+$")]
+RelativePath = Annotated[str, StringConstraints(pattern=r"^[\w.-]+(/[\w.-]+)*$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Checksum(Model):
+    """Size in bytes and hashes of one file; md5 only where the publisher gives it."""
+
+    size: PositiveInt | None = None
+    sha256: Sha256 | None = None
+    md5: Md5 | None = None
+
+    @model_validator(mode="after")
+    def _identifies_something(self) -> Self:
+        if self.sha256 is None and self.md5 is None:
+            raise ValueError("give a sha256, or the md5 where the publisher gives nothing else")
+        return self
+
+
+class Download(Checksum):
+    """One file as its publisher serves it: the primary address first, then mirrors."""
+
+    file: RelativePath
+    urls: tuple[Url, ...] = ()
+
+
+class Source(Model):
+    """One way to obtain all members of a data set; an earlier source is tried first."""
+
+    format: Literal["plain", "tar", "zip", "wikitext-parquet"]
+    downloads: tuple[Download, ...] = Field(min_length=1)
+
+
+class Tree(Model):
+    """A folder of many files: `digest` is the sha256 of its lines `<sha256>  <path>`, sorted by path."""
+
+    files: PositiveInt
+    digest: Sha256
+
+
+class Subset(Model):
+    """A named part of another data set: a fixed share of each class of its train split, its other splits untouched."""
+
+    of: Name
+    per_class: PositiveInt
+
+
+class Dataset(Model):
+    """One entry of the registry. Every count under `splits` is recomputed from the data when they are prepared."""
+
+    title: str
+    citation: str
+    licence: str
+    homepage: str = ""
+    note: str = ""
+    kind: Literal["boolean", "arithmetic", "cifar", "image-folder", "image-parquet", "text", "stories", "bpe"]
+    preparation: PositiveInt = Field(description="raise it when the same members are prepared into something else")
+    sources: tuple[Source, ...] = ()
+    members: dict[RelativePath, Checksum] = {}
+    trees: dict[RelativePath, Tree] = {}
+    classes: RelativePath | None = Field(None, description="class list, a file in config/datasets")
+    subset: Subset | None = None
+    stories: dict[str, PositiveInt] = Field({}, description="how many stories of each split, from the first on")
+    generated: Sha256 | None = Field(None, description="of the generated content, where nothing is downloaded")
+    splits: dict[str, dict[str, PositiveInt]] = Field(min_length=1)
+
+
+class Registry(RootModel[dict[Name, Dataset]]):
+    @model_validator(mode="after")
+    def _subsets_exist(self) -> Self:
+        for name, dataset in self.root.items():
+            if dataset.subset and dataset.subset.of not in self.root:
+                raise ValueError(f"{name}: subset of {dataset.subset.of}, which is not registered")
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.root)
+
+    def __getitem__(self, name: str) -> Dataset:
+        try:
+            return self.root[name]
+        except KeyError:
+            raise UserError(
+                f"data set {name}: not in config/datasets.yaml; registered: {', '.join(self.root)}", USAGE
+            ) from None
+
+
+def registry_file() -> Path:
+    return paths.config() / "datasets.yaml"
+
+
+def class_list_file(dataset: Dataset) -> Path | None:
+    return paths.config() / "datasets" / dataset.classes if dataset.classes else None
+
+
+def load() -> Registry:
+    path = registry_file()
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(
+            f"config/datasets.yaml: no such file below {paths.root()}; check out the whole project", DATA
+        ) from None
+    except yaml.YAMLError as error:
+        raise UserError(f"config/datasets.yaml: not YAML: {' '.join(str(error).split())}", USAGE) from None
+    try:
+        return Registry.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"config/datasets.yaml: {key}: {first['msg']}", USAGE) from None
+
+
+def dataset_version(name: str) -> str:
+    """16 hex digits that change if and only if what identifies the prepared content changes.
+
+    sha256 of the canonical JSON of: preparation (kind and number), member checksums, class list, subset definition
+    (with the version of the set it is part of) and the hash of generated content. Addresses, texts and sizes are left out.
+    """
+    return _version(load(), name)
+
+
+def _version(registry: Registry, name: str) -> str:
+    dataset = registry[name]
+    class_list = class_list_file(dataset)
+    identity = {
+        "kind": dataset.kind,
+        "preparation": dataset.preparation,
+        "members": {path: member.sha256 or member.md5 for path, member in dataset.members.items()},
+        "trees": {path: tree.digest for path, tree in dataset.trees.items()},
+        "classes": hashlib.sha256(class_list.read_bytes()).hexdigest() if class_list else None,
+        "stories": dataset.stories,
+        "generated": dataset.generated,
+        "subset": {"of": _version(registry, dataset.subset.of), "per_class": dataset.subset.per_class}
+        if dataset.subset
+        else None,
+    }
+    canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]

@@ -1,0 +1,157 @@
+"""A run's identity: a name that changes when the science changes, and only then."""
+
+import ast
+import functools
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from maskprior import paths
+from maskprior.config.base import Section
+from maskprior.datasets.registry import dataset_version
+from maskprior.runs.spec import Run, resolve
+
+PACKAGE = "maskprior"
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Digests (hex) of what a run's result depends on; `digest` is the hash of the other three."""
+
+    config: str
+    data: str
+    code: str
+
+    @property
+    def digest(self) -> str:
+        return _hash(canonical({"config": self.config, "data": self.data, "code": self.code}))
+
+    @property
+    def short(self) -> str:
+        return self.digest[:8]
+
+
+def fingerprint(run: Run) -> Fingerprint:
+    """The fingerprint of the run's cell: configuration, dataset version and code. The seed stands beside it in names."""
+    config = resolve(run)
+    return Fingerprint(
+        config=config_hash(config), data=dataset_version(dataset_name(run)), code=code_hash(run.experiment)
+    )
+
+
+def dataset_name(run: Run) -> str:
+    """The registry's name of the data a run uses: its `dataset` configuration value, else experiment-task."""
+    return getattr(resolve(run), "dataset", f"{run.experiment}-{run.task}")
+
+
+def config_hash(config: Section) -> str:
+    return _hash(canonical(config.model_dump()))
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and exact floats. TypeError for anything but dict, list, tuple, str, int, float, bool, None."""
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def code_hash(experiment: str) -> str:
+    """Hash of the normalised syntax trees in the static import closure of `maskprior.experiments.<experiment>`."""
+    modules = import_closure(f"{PACKAGE}.experiments.{experiment}")
+    return _hash(canonical({name: syntax_hash(path) for name, path in modules.items()}))
+
+
+def import_closure(module: str) -> dict[str, Path]:
+    """Every module of this package that `module` imports, directly or not, anywhere in its code: name -> file."""
+    found: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        path = _source(name)
+        if name in found or path is None:
+            continue
+        found[name] = path
+        parents = name.split(".")
+        waiting += [".".join(parents[:i]) for i in range(1, len(parents))]
+        waiting += _imports(_tree(path), name, is_package=path.name == "__init__.py")
+    return dict(sorted(found.items()))
+
+
+def syntax_hash(path: Path) -> str:
+    """Hash of a file's syntax tree without comments, docstrings, formatting and positions."""
+    return _syntax_hash(path, path.stat().st_mtime_ns)
+
+
+@functools.cache
+def _syntax_hash(path: Path, changed: int) -> str:
+    return _hash(json.dumps(_normalised(_tree(path))))
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _source(module: str) -> Path | None:
+    path = paths.package().joinpath(*module.split(".")[1:])
+    for candidate in (path / "__init__.py", path.with_suffix(".py")):
+        if candidate.exists():
+            return candidate
+    return None
+
+
+def _imports(tree: ast.Module, module: str, *, is_package: bool) -> list[str]:
+    names: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                up = module.split(".")[: None if is_package and node.level == 1 else (is_package - node.level)]
+                base = ".".join([*up, *([node.module] if node.module else [])])
+            # `from package import name` may import a submodule: both are candidates, only existing files count.
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return [name for name in names if name.split(".")[0] == PACKAGE]
+
+
+def _normalised(node: Any) -> Any:
+    """A syntax tree as lists. Empty fields are left out, so that Python versions that add fields agree."""
+    if isinstance(node, ast.AST):
+        fields = []
+        for name, value in ast.iter_fields(node):
+            if name in ("type_comment", "kind") or (name == "ctx"):
+                continue
+            if name == "body" and isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                value = _without_docstring(value)
+            if value is None or value == []:
+                continue
+            fields.append([name, _normalised(value)])
+        return [type(node).__name__, fields]
+    if isinstance(node, list):
+        return [_normalised(item) for item in node]
+    return [type(node).__name__, repr(node)]
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0] if body else None
+    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    return body[1:] if is_docstring else body
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | str | int):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise TypeError(f"{value} has no canonical form")
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _plain(item) for key, item in value.items()}
+    raise TypeError(f"{type(value).__name__} has no canonical form")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

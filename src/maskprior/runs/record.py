@@ -1,0 +1,126 @@
+"""The result of one run: a JSON file for people and programs, and a safetensors file for its arrays."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save as save_arrays
+
+from maskprior.errors import DATA, UserError
+from maskprior.files import write_atomically
+from maskprior.runs.fingerprint import Fingerprint
+from maskprior.runs.spec import Run
+
+LOSS_HEAD = 32
+
+Arrays = dict[str, np.ndarray]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RunName(_Part):
+    experiment: str
+    task: str
+    method: str
+    variant: str
+    scale: str
+    seed: int
+
+
+class FingerprintPart(_Part):
+    digest: str
+    config: str
+    data: str
+    code: str
+
+
+class Rekey(_Part):
+    """A record re-stamped after a change of code that left its numbers alone, and the evidence for it."""
+
+    old: FingerprintPart
+    new: FingerprintPart
+    replayed_losses: int
+
+
+class Record(_Part):
+    """Everything a run measured.
+
+    Attributes:
+        metrics: name -> final value; None where undefined or diverged.
+        reference: what the task's known solutions score (for Boolean: the exact minimum-degree interpolator).
+        loss_head: the first 32 training losses, exact: what a replay is compared with, bit for bit.
+        labels: array name -> names along its last axis.
+        arrays_sha256: of the safetensors file beside the record.
+        environment: where it ran: versions, device class, threads, instruction set, seconds.
+        rekeyed: re-stamps, oldest first.
+    """
+
+    format: Literal[1] = 1
+    run: RunName
+    fingerprint: FingerprintPart
+    status: Literal["completed", "diverged"]
+    metrics: dict[str, float | None]
+    reference: dict[str, float]
+    loss_head: list[float]
+    labels: dict[str, list[str]]
+    config: dict[str, Any]
+    environment: dict[str, Any]
+    arrays_sha256: str
+    rekeyed: list[Rekey] = []
+
+    @property
+    def name(self) -> Run:
+        return Run(**self.run.model_dump())
+
+
+def stamp(fingerprint: Fingerprint) -> FingerprintPart:
+    return FingerprintPart(
+        digest=fingerprint.digest, config=fingerprint.config, data=fingerprint.data, code=fingerprint.code
+    )
+
+
+def pack_arrays(arrays: Arrays) -> tuple[bytes, str]:
+    """The arrays as safetensors bytes and their sha256."""
+    content = save_arrays({name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)})
+    return content, hashlib.sha256(content).hexdigest()
+
+
+def write_record(path: Path, record: Record, arrays: bytes) -> None:
+    """Write both files; the JSON comes last, so a record that is seen is whole."""
+    write_atomically(path.with_suffix(".safetensors"), arrays)
+    text = json.dumps(record.model_dump(), indent=1, allow_nan=False) + "\n"
+    write_atomically(path, text.encode())
+
+
+def read_record(path: Path) -> Record:
+    """The record at `path`. UserError (exit code 3) when it is missing or not a record."""
+    try:
+        return Record.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such record; restore it with `dvc pull` or train it", DATA) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"{path}: corrupt record ({where}: {first['msg']}); restore it with `dvc pull`", DATA) from None
+
+
+def read_arrays(path: Path, record: Record) -> Arrays:
+    """The arrays beside the record at `path`, checked against the record's hash. UserError (exit code 3) if corrupt."""
+    file = path.with_suffix(".safetensors")
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        raise UserError(f"{file}: missing; restore it with `dvc pull`", DATA) from None
+    if hashlib.sha256(content).hexdigest() != record.arrays_sha256:
+        raise UserError(f"{file}: its sha256 is not the one in {path.name}; restore it with `dvc pull`", DATA)
+    try:
+        return load_arrays(content)
+    except SafetensorError as error:
+        raise UserError(f"{file}: not a safetensors file ({error}); restore it with `dvc pull`", DATA) from None
