@@ -22,7 +22,7 @@ def digits(values: NDArray[np.int64], count: int) -> NDArray[np.uint8]:
 
 
 def table(task: Task) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Inputs (P, 6) = a2 a1 a0 b2 b1 b0 and outputs (P, D) = the digits of a + b or a b; row 1000 a + b holds (a, b)."""
+    """Inputs (P, 6) = a2 a1 a0 b2 b1 b0 and outputs (P, D) = the digits of a + b or a b; (a, b) in row 1000 a + b."""
     index = np.arange(PAIRS)
     a, b = index // 1000, index % 1000
     result = a + b if task == "addition" else a * b
@@ -56,8 +56,6 @@ def split(train_fraction: float, *, seed: int) -> Split:
     """
     size = round(train_fraction * PAIRS)
     if not 0 < size < PAIRS:
-        raise ValueError(
-            f"train_fraction {train_fraction}: must leave at least one row for training and one for testing"
-        )
+        raise ValueError(f"train_fraction {train_fraction}: must leave a row for training and one for testing")
     order = np.random.Generator(np.random.PCG64(seed)).permutation(PAIRS)
     return Split(train=order[:size], test=np.sort(order[size:]))

@@ -22,12 +22,12 @@ from pydantic import (
 )
 
 from maskprior import paths
-from maskprior.errors import DATA, USAGE, UserError
+from maskprior.errors import DATA, UserError
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Md5 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://\S+$")]
-RelativePath = Annotated[str, StringConstraints(pattern=r"^[\w.-]+(/[\w.-]+)*$")]
+RelativePath = Annotated[str, StringConstraints(pattern=r"^(\w[\w.-]*)(/\w[\w.-]*)*$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 
 
@@ -113,9 +113,8 @@ class Registry(RootModel[dict[Name, Dataset]]):
         try:
             return self.root[name]
         except KeyError:
-            raise UserError(
-                f"data set {name}: not in config/datasets.yaml; registered: {', '.join(self.root)}", USAGE
-            ) from None
+            known = ", ".join(self.root)
+            raise UserError(f"data set {name}: not in config/datasets.yaml; registered: {known}") from None
 
 
 def registry_file() -> Path:
@@ -132,29 +131,29 @@ def load() -> Registry:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(
-            f"config/datasets.yaml: no such file below {paths.root()}; check out the whole project", DATA
+            f"config/datasets.yaml: not found below {paths.root()}; check out the whole project", DATA
         ) from None
     except yaml.YAMLError as error:
-        raise UserError(f"config/datasets.yaml: not YAML: {' '.join(str(error).split())}", USAGE) from None
+        raise UserError(f"config/datasets.yaml: not YAML: {' '.join(str(error).split())}") from None
     try:
         return Registry.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"config/datasets.yaml: {key}: {first['msg']}", USAGE) from None
+        raise UserError(f"config/datasets.yaml: {key}: {first['msg']}") from None
 
 
 def dataset_version(name: str) -> str:
     """16 hex digits that change if and only if what identifies the prepared content changes.
 
     sha256 of the canonical JSON of: preparation (kind and number), member checksums, class list, subset definition
-    (with the version of the set it is part of) and the hash of generated content. Addresses, texts and sizes are left out.
+    (with the version of the set it is part of) and the hash of generated content; not addresses, texts and sizes.
     """
     return _version(load(), name)
 
 
 def _version(registry: Registry, name: str) -> str:
-    dataset = registry[name]
+    dataset, subset = registry[name], registry[name].subset
     class_list = class_list_file(dataset)
     identity = {
         "kind": dataset.kind,
@@ -164,9 +163,7 @@ def _version(registry: Registry, name: str) -> str:
         "classes": hashlib.sha256(class_list.read_bytes()).hexdigest() if class_list else None,
         "stories": dataset.stories,
         "generated": dataset.generated,
-        "subset": {"of": _version(registry, dataset.subset.of), "per_class": dataset.subset.per_class}
-        if dataset.subset
-        else None,
+        "subset": {"of": _version(registry, subset.of), "per_class": subset.per_class} if subset else None,
     }
     canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
