@@ -5,6 +5,8 @@ import platform
 import sys
 from typing import Any
 
+from maskprior.errors import UserError
+
 # One thread and AVX2 everywhere: the same bits on any machine of the class. Must be set before torch is imported.
 PINNED = {
     "OMP_NUM_THREADS": "1",
@@ -21,6 +23,19 @@ def pin() -> None:
     if "torch" in sys.modules and any(os.environ.get(name) != value for name, value in PINNED.items()):
         raise RuntimeError("torch was imported before the thread count and the instruction set were pinned")
     os.environ.update(PINNED)
+
+
+def choose_device(wanted: str) -> str:
+    """`cpu` or `cuda` for `auto`, `cpu` or `cuda`. UserError when CUDA is asked for and there is none."""
+    if wanted == "cpu":
+        return "cpu"
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if wanted == "cuda":
+        raise UserError("device: cuda was asked for, and this machine has no usable CUDA device (allowed: auto, cpu)")
+    return "cpu"
 
 
 def describe(device: str) -> dict[str, Any]:

@@ -40,6 +40,11 @@ def resolve_record(run: Run, *, recompute: bool = False) -> Resolved:
     return Resolved(run, local, "local" if local.exists() else "missing")
 
 
+def relative(path: Path) -> str:
+    """The path as people type it and as it stands in messages: relative to the project's folder."""
+    return path.relative_to(paths.root()).as_posix() if path.is_relative_to(paths.root()) else str(path)
+
+
 def stored_records(kind: str, scale: str, experiment: str) -> Iterator[Path]:
     """All record files of an experiment at a scale, also stale ones, in a stable order."""
     yield from sorted((paths.results(kind) / scale / experiment).glob("*/*/seed*-*.json"))

@@ -1,0 +1,5 @@
+"""`python -m maskprior`: the command line."""
+
+from maskprior.cli import main
+
+main()
