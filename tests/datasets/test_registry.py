@@ -78,10 +78,10 @@ def test_version_follows_the_class_list(project, tmp_path):
     ("content", "message"),
     [
         ({"a": entry(colour="red")}, "config/datasets.yaml: a.colour: Extra inputs are not permitted"),
-        ({"a": entry(members={"../a": {"sha256": "0" * 64}})}, "config/datasets.yaml: a.members"),
-        ({"a": entry(members={"a": {"sha256": "xyz"}})}, "config/datasets.yaml: a.members.a.sha256"),
-        ({"a": entry(members={"a": {"size": 3}})}, "give a sha256"),
-        ({"a": entry(subset={"of": "nothing", "per_class": 1})}, "a: subset of nothing, which is not registered"),
+        ({"a": entry(members={"../a": {"sha256": "0" * 64, "size": 3}})}, "config/datasets.yaml: a.members"),
+        ({"a": entry(members={"a": {"sha256": "xyz", "size": 3}})}, "config/datasets.yaml: a.members.a.sha256"),
+        ({"a": entry(members={"a": {"size": 3}})}, "config/datasets.yaml: a.members.a.sha256: Field required"),
+        ({"a": entry(subset={"of": "nothing", "per_class": 1})}, "a: needs nothing, which is not registered"),
     ],
 )
 def test_a_wrong_entry_is_named_in_one_line(project, content, message):

@@ -36,38 +36,54 @@ class Model(BaseModel):
 
 
 class Checksum(Model):
-    """Size in bytes and hashes of one file; md5 only where the publisher gives it."""
+    """Size in bytes and sha256 of one file; md5 as well where the publisher gives it."""
 
-    size: PositiveInt | None = None
-    sha256: Sha256 | None = None
+    size: PositiveInt
+    sha256: Sha256
     md5: Md5 | None = None
 
-    @model_validator(mode="after")
-    def _identifies_something(self) -> Self:
-        if self.sha256 is None and self.md5 is None:
-            raise ValueError("give a sha256, or the md5 where the publisher gives nothing else")
-        return self
 
-
-class Download(Checksum):
+class Download(Model):
     """One file as its publisher serves it: the primary address first, then mirrors."""
 
     file: RelativePath
     urls: tuple[Url, ...] = ()
+    size: PositiveInt | None = None
+    sha256: Sha256 | None = None
+    md5: Md5 | None = None
+    cut_after: str | None = Field(None, description="the member ends with the last occurrence of this text in the file")
 
 
 class Source(Model):
-    """One way to obtain all members of a data set; an earlier source is tried first."""
+    """One way to obtain all members of a data set; an earlier source is tried first.
 
-    format: Literal["plain", "tar", "zip", "wikitext-parquet"]
+    plain: every download is a member of the same name (its checksum is the member's). tar, zip: archives that hold the
+    members. wikitext-parquet: one parquet file a split, whose rows are the lines. manual: nobody serves it without a
+    licence agreement, or with a checksum; `maskprior data import` is the only way.
+    """
+
+    format: Literal["plain", "tar", "zip", "wikitext-parquet", "manual"]
     downloads: tuple[Download, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _downloads_can_be_checked(self) -> Self:
+        for download in self.downloads:
+            if self.format == "manual":
+                if download.urls:
+                    raise ValueError(f"{download.file}: a manual source has no addresses")
+            elif not download.urls:
+                raise ValueError(f"{download.file}: needs urls")
+            elif self.format != "plain" and download.sha256 is None:
+                raise ValueError(f"{download.file}: needs the sha256 of the archive")
+        return self
 
 
 class Tree(Model):
-    """A folder of many files: `digest` is the sha256 of its lines `<sha256>  <path>`, sorted by path."""
+    """A folder of many files. `digest` is the sha256 of its lines `<sha256>  <path>`, sorted by path; absent where no
+    hash is published, in which case only the counts can be checked and the manifest records what was found."""
 
-    files: PositiveInt
-    digest: Sha256
+    files: PositiveInt | None = None
+    digest: Sha256 | None = None
 
 
 class Subset(Model):
@@ -92,17 +108,24 @@ class Dataset(Model):
     trees: dict[RelativePath, Tree] = {}
     classes: RelativePath | None = Field(None, description="class list, a file in config/datasets")
     subset: Subset | None = None
+    tokenizer: Name | None = Field(None, description="the data set that holds the byte-pair encoding of the text")
     stories: dict[str, PositiveInt] = Field({}, description="how many stories of each split, from the first on")
     generated: Sha256 | None = Field(None, description="of the generated content, where nothing is downloaded")
     splits: dict[str, dict[str, PositiveInt]] = Field(min_length=1)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the data sets that must be prepared before this one."""
+        return tuple(name for name in (self.subset and self.subset.of, self.tokenizer) if name)
+
 
 class Registry(RootModel[dict[Name, Dataset]]):
     @model_validator(mode="after")
-    def _subsets_exist(self) -> Self:
+    def _needed_sets_exist(self) -> Self:
         for name, dataset in self.root.items():
-            if dataset.subset and dataset.subset.of not in self.root:
-                raise ValueError(f"{name}: subset of {dataset.subset.of}, which is not registered")
+            for needed in dataset.needs:
+                if needed not in self.root:
+                    raise ValueError(f"{name}: needs {needed}, which is not registered")
         return self
 
     @property
@@ -158,9 +181,10 @@ def _version(registry: Registry, name: str) -> str:
     identity = {
         "kind": dataset.kind,
         "preparation": dataset.preparation,
-        "members": {path: member.sha256 or member.md5 for path, member in dataset.members.items()},
+        "members": {path: member.sha256 for path, member in dataset.members.items()},
         "trees": {path: tree.digest for path, tree in dataset.trees.items()},
         "classes": hashlib.sha256(class_list.read_bytes()).hexdigest() if class_list else None,
+        "tokenizer": _version(registry, dataset.tokenizer) if dataset.tokenizer else None,
         "stories": dataset.stories,
         "generated": dataset.generated,
         "subset": {"of": _version(registry, subset.of), "per_class": subset.per_class} if subset else None,
