@@ -1,0 +1,259 @@
+"""What is left of a prior: measured on a fixed probe batch, per layer and head, and never changing the training.
+
+The prior is a pattern; it can live in the mask M or in the query-key logits, and it shows in the attention map.
+Neutral rows of the pattern are left out everywhere, since they ask for nothing. Softmax ignores a shift of a row, so
+logits are compared after centring each row. Shapes: B batch, L layers, H heads, N tokens, D width.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from maskprior.attention import Attention, attention_bias, attention_map, attentions, query_key_products
+from maskprior.diagnostics.theory import sensitivities
+from maskprior.patterns.pattern import Pattern
+
+Measures = dict[str, np.ndarray]
+
+
+def diagnostic_steps(last: int) -> list[int]:
+    """0, 1, 10, 100, … and the last step."""
+    powers = [10**k for k in range(len(str(last))) if 10**k < last]
+    return [0, *powers, last]
+
+
+@dataclass(frozen=True)
+class LayerState:
+    """One layer on the probe batch: its normalised input (B, N, D), QK logits and attention (B, H, N, N)."""
+
+    inputs: Tensor
+    logits: Tensor
+    attention: Tensor
+
+
+@torch.no_grad()
+def layer_states(model: nn.Module, probe: Tensor) -> list[LayerState]:
+    """Every attention layer's state on the probe batch, in evaluation mode."""
+    seen: list[Tensor] = []
+    modules = attentions(model)
+    hooks = [module.register_forward_pre_hook(lambda _, args: seen.append(args[0])) for module in modules]
+    training = model.training
+    model.eval()
+    model(probe)
+    model.train(training)
+    for hook in hooks:
+        hook.remove()
+    states = []
+    for module, inputs in zip(modules, seen, strict=True):
+        logits = module.query_key_logits(inputs)
+        states.append(LayerState(inputs, logits, attention_map(logits, module.mask_logits, module.form)))
+    return states
+
+
+def mean_attention(states: list[LayerState]) -> np.ndarray:
+    """The attention map averaged over the probe batch, (L, H, N, N)."""
+    return torch.stack([state.attention.mean(0) for state in states]).numpy(force=True)
+
+
+@dataclass(frozen=True)
+class Start:
+    """What later measurements are compared with: attention, M and W_Q W_K^T of each layer before training."""
+
+    attention: list[Tensor]
+    mask: list[Tensor | None]
+    products: list[Tensor]
+
+
+@torch.no_grad()
+def start_of(model: nn.Module, states: list[LayerState]) -> Start:
+    modules = attentions(model)
+    return Start(
+        attention=[state.attention.clone() for state in states],
+        mask=[None if m.mask_logits is None else m.mask_logits.detach().clone() for m in modules],
+        products=[query_key_products(module) for module in modules],
+    )
+
+
+@torch.no_grad()
+def measure_state(
+    model: nn.Module, states: list[LayerState], start: Start, pattern: Pattern, decayed: list[Tensor | None]
+) -> Measures:
+    """The prior's state: quantity -> (L, H). NaN where undefined (no mask, no informative row).
+
+    alignment: cosine of the row-centred map or logits with the row-centred pattern; retention is its ratio to t = 0.
+    gap: mean logit on open minus closed entries, nats. open_mass: attention on open entries, beside its chance value
+    open_fraction. kl_from_initial: KL(P_0 || P_t), nats. position_share: the part of the QK logits' variance that is
+    the same for all inputs. override_ratio: standard deviation of the QK logits over the mask's gap. drift: RMS change
+    of M; relative Frobenius change of W_Q W_K^T. `decayed` holds each layer's M as regularisation alone would leave it.
+    """
+    layers = []
+    for index, (module, state) in enumerate(zip(attentions(model), states, strict=True)):
+        target = torch.from_numpy(pattern.target_map()[index])
+        opened = torch.from_numpy(pattern.open[index])
+        rows = ~torch.from_numpy(pattern.neutral_rows[index])
+        target, opened, rows = (x.to(state.logits.device) for x in (target, opened, rows))
+        logits, attention = state.logits.mean(0), state.attention.mean(0)
+        found = {
+            "map_alignment": alignment(attention, target, rows),
+            "query_key_alignment": alignment(logits, target, rows),
+            "query_key_gap": gap(logits, opened, rows),
+            "open_mass": _row_mean((attention * opened).sum(-1), rows),
+            "open_fraction": _row_mean(opened.float().mean(-1), rows),
+            "kl_from_initial": _row_mean(_kl(start.attention[index], state.attention).mean(0), rows),
+            "position_share": position_share(state.logits, rows),
+            "query_key_drift": _relative_change(query_key_products(module), start.products[index]),
+            **_mask_measures(module, start.mask[index], decayed[index], state, target, opened, rows),
+            **_bounds(module, state),
+        }
+        layers.append(found)
+    return {name: torch.stack([layer[name] for layer in layers]).numpy(force=True) for name in layers[0]}
+
+
+class StepProbe:
+    """One optimiser step seen from both sides: gradients before it, what it moved after it.
+
+    gradient: Frobenius norm per head. step: RMS change of a head's parameters. logit_step: RMS change of the
+    row-centred logits on the probe batch that this part of the step alone makes, nats.
+    """
+
+    def __init__(self, model: nn.Module, states: list[LayerState]) -> None:
+        self.modules = attentions(model)
+        self.states = states
+        self.gradients = [self._gradients(module) for module in self.modules]
+        self.before = [self._parameters(module) for module in self.modules]
+
+    @torch.no_grad()
+    def measure(self) -> Measures:
+        """Call after the optimiser step: quantity -> (L, H)."""
+        layers = []
+        for module, state, gradients, before in zip(
+            self.modules, self.states, self.gradients, self.before, strict=True
+        ):
+            query, key, mask = (
+                None if new is None or old is None else new - old
+                for new, old in zip(self._parameters(module), before, strict=True)
+            )
+            nothing = torch.full((module.heads,), math.nan, device=state.logits.device)
+            assert query is not None
+            assert key is not None
+            moved = module.query_key_logits(state.inputs) - state.logits
+            found = {
+                **gradients,
+                "query_key_step": torch.cat([_per_head(query, module), _per_head(key, module)], 1).square().mean(1).sqrt(),
+                "query_key_logit_step": _centred(moved).square().mean(dim=(0, 2, 3)).sqrt(),
+                "mask_step": nothing,
+                "mask_logit_step": nothing,
+            }
+            if mask is not None and module.mask_logits is not None:
+                found["mask_step"] = mask.flatten(1).square().mean(1).sqrt()
+                bias, old_bias = _bias(module.mask_logits, module), _bias(module.mask_logits - mask, module)
+                found["mask_logit_step"] = _centred(bias - old_bias).square().mean(dim=(1, 2)).sqrt()
+            layers.append(found)
+        return {name: torch.stack([layer[name] for layer in layers]).numpy(force=True) for name in layers[0]}
+
+    @staticmethod
+    def _parameters(module: Attention) -> tuple[Tensor | None, ...]:
+        parameters = (module.query.weight, module.key.weight, module.mask_logits)
+        return tuple(None if p is None else p.detach().clone() for p in parameters)
+
+    @staticmethod
+    def _gradients(module: Attention) -> dict[str, Tensor]:
+        nothing = torch.full((module.heads,), math.nan, device=module.out.weight.device)
+
+        def norm(parameter: nn.Parameter | None) -> Tensor:
+            if parameter is None or parameter.grad is None:
+                return nothing
+            return _per_head(parameter.grad, module).norm(dim=1)
+
+        return {
+            "query_gradient": norm(module.query.weight),
+            "key_gradient": norm(module.key.weight),
+            "mask_gradient": norm(module.mask_logits),
+        }
+
+
+def alignment(values: Tensor, target: Tensor, rows: Tensor) -> Tensor:
+    """Cosine of row-centred values with the row-centred target over the informative rows: (H, N, N) -> (H,)."""
+    a, b = (_centred(x) * rows.unsqueeze(-1) for x in (values, target))
+    # A constant map points nowhere: its alignment is 0, not noise over noise.
+    size = (a.square().sum((1, 2)) * b.square().sum((1, 2))).sqrt()
+    cosine = (a * b).sum((1, 2)) / size.clamp_min(1e-12)
+    return torch.where(rows.any(-1), cosine, math.nan)
+
+
+def gap(logits: Tensor, opened: Tensor, rows: Tensor) -> Tensor:
+    """Mean logit on open minus mean on closed entries, averaged over the informative rows: (H, N, N) -> (H,), nats."""
+    count = opened.sum(-1).clamp(1, opened.shape[-1] - 1)
+    on_open = (logits * opened).sum(-1) / count
+    on_closed = (logits * ~opened).sum(-1) / (opened.shape[-1] - count)
+    return _row_mean(on_open - on_closed, rows)
+
+
+def position_share(logits: Tensor, rows: Tensor) -> Tensor:
+    """|mean over inputs|^2 / mean of |.|^2 of the row-centred QK logits: (B, H, N, N) -> (H,), 0 to 1."""
+    centred = _centred(logits) * rows.unsqueeze(-1)
+    total = centred.square().mean(0).sum((1, 2))
+    return torch.where(total > 0, centred.mean(0).square().sum((1, 2)) / total, math.nan)
+
+
+def _mask_measures(
+    module: Attention,
+    initial: Tensor | None,
+    decayed: Tensor | None,
+    state: LayerState,
+    target: Tensor,
+    opened: Tensor,
+    rows: Tensor,
+) -> dict[str, Tensor]:
+    nothing = torch.full((module.heads,), math.nan, device=target.device)
+    names = ("mask_alignment", "mask_gap", "override_ratio", "mask_drift", "mask_drift_beyond_decay")
+    if module.mask_logits is None or initial is None:
+        return dict.fromkeys(names, nothing)
+    bias = _bias(module.mask_logits, module)
+    spread = (_centred(state.logits).square().mean(0) * rows.unsqueeze(-1)).sum((1, 2))
+    spread = (spread / (rows.sum(-1) * rows.shape[-1]).clamp_min(1)).sqrt()
+    mask_gap = gap(bias, opened, rows)
+    drift = (module.mask_logits - initial).flatten(1).square().mean(1).sqrt()
+    beyond = nothing if decayed is None else (module.mask_logits - decayed).flatten(1).square().mean(1).sqrt()
+    found = (alignment(bias, target, rows), mask_gap, spread / mask_gap.abs().clamp_min(1e-6), drift, beyond)
+    return dict(zip(names, found, strict=True))
+
+
+def _bounds(module: Attention, state: LayerState) -> dict[str, Tensor]:
+    def split(x: Tensor) -> Tensor:
+        return x.unflatten(-1, (module.heads, module.head_dim)).transpose(1, 2)
+
+    few = slice(0, 64)
+    queries, keys = split(module.query(state.inputs[few])), split(module.key(state.inputs[few]))
+    return sensitivities(queries, keys, state.attention[few], module.mask_logits)
+
+
+def _bias(mask_logits: Tensor, module: Attention) -> Tensor:
+    bias = attention_bias(mask_logits, module.form)
+    return nn.functional.logsigmoid(mask_logits) if bias is None else bias
+
+
+def _per_head(parameter: Tensor, module: Attention) -> Tensor:
+    """(H d, D) or (H, N, N) -> (H, everything of the head)."""
+    return parameter.reshape(module.heads, -1)
+
+
+def _centred(values: Tensor) -> Tensor:
+    return values - values.mean(-1, keepdim=True)
+
+
+def _kl(p: Tensor, q: Tensor) -> Tensor:
+    tiny = torch.finfo(p.dtype).tiny
+    return (p * (p.clamp_min(tiny).log() - q.clamp_min(tiny).log())).sum(-1)
+
+
+def _relative_change(new: Tensor, old: Tensor) -> Tensor:
+    return (new - old).norm(dim=(1, 2)) / old.norm(dim=(1, 2)).clamp_min(1e-12)
+
+
+def _row_mean(values: Tensor, rows: Tensor) -> Tensor:
+    """Mean over the informative rows: (H, N) -> (H,), NaN where a head has none."""
+    return torch.where(rows, values, 0.0).sum(-1) / torch.where(rows.any(-1), rows.sum(-1), math.nan)

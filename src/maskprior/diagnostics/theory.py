@@ -1,0 +1,78 @@
+"""Theorem 1 and Corollary 1 of the paper (section 4.3, appendix A): how far one attention weight moves.
+
+For one row p = softmax(z), z_j = q . k_j / sqrt(d) + log sigmoid(m_j):
+
+    dp_i/dq   = p_i / sqrt(d) (k_i - sum_l p_l k_l)             |.| <= 2 p_i B_k / sqrt(d)
+    dp_i/dk_j = p_i (delta_ij - p_j) q / sqrt(d)                |.| <= p_i B_q / sqrt(d)
+    dp_i/dm_j = p_i (delta_ij - p_j) sigmoid(-m_j)              |.| <= p_i
+
+with B_k, B_q bounds on the norms of keys and queries. Shapes: ... leading, N tokens, d width of a head.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def derivative_query(p: Tensor, keys: Tensor) -> Tensor:
+    """dp_i/dq: p (..., N), keys (..., N, d) -> (..., N, d)."""
+    mean_key = p.unsqueeze(-2) @ keys
+    return p.unsqueeze(-1) * (keys - mean_key) / math.sqrt(keys.shape[-1])
+
+
+def derivative_keys(p: Tensor, query: Tensor) -> Tensor:
+    """dp_i/dk_j: p (..., N), query (..., d) -> (..., N i, N j, d)."""
+    return softmax_jacobian(p).unsqueeze(-1) * query[..., None, None, :] / math.sqrt(query.shape[-1])
+
+
+def derivative_mask(p: Tensor, mask_logits: Tensor) -> Tensor:
+    """dp_i/dm_j: p (..., N), m (..., N) -> (..., N i, N j)."""
+    return softmax_jacobian(p) * (-mask_logits).sigmoid().unsqueeze(-2)
+
+
+def softmax_jacobian(p: Tensor) -> Tensor:
+    """dp_i/dz_j = p_i (delta_ij - p_j): (..., N) -> (..., N, N)."""
+    return p.diag_embed() - p.unsqueeze(-1) * p.unsqueeze(-2)
+
+
+def bound_query(p: Tensor, key_norm: Tensor, head_dim: int) -> Tensor:
+    """2 p_i B_k / sqrt(d): p (..., N), B_k (...) -> (..., N)."""
+    return 2 * p * key_norm.unsqueeze(-1) / math.sqrt(head_dim)
+
+
+def bound_keys(p: Tensor, query_norm: Tensor, head_dim: int) -> Tensor:
+    """p_i B_q / sqrt(d): p (..., N), B_q (...) -> (..., N)."""
+    return p * query_norm.unsqueeze(-1) / math.sqrt(head_dim)
+
+
+def bound_mask(p: Tensor) -> Tensor:
+    """p_i."""
+    return p
+
+
+def sensitivities(queries: Tensor, keys: Tensor, p: Tensor, mask_logits: Tensor | None) -> dict[str, Tensor]:
+    """Actual size and bound of the three derivatives, averaged over samples, rows and entries: name -> (H,).
+
+    Queries and keys (B, H, N, d), p (B, H, N, N), M (H, N, N). `<part>_sensitivity` is the mean norm of the
+    derivative (for keys and mask of its largest j), `<part>_bound` the mean of Corollary 1's bound with B_k, B_q
+    the largest norms in the head. Mask entries are NaN without a mask.
+    """
+    head_dim = keys.shape[-1]
+    # |dp_i/dk_j| = |jacobian_ij| |q| / sqrt(d) and its largest j is never needed as a (N, N, d) tensor.
+    jacobian = softmax_jacobian(p).abs()
+    actual_query = derivative_query(p, keys.unsqueeze(2)).norm(dim=-1)
+    actual_keys = jacobian.amax(-1) * queries.norm(dim=-1).unsqueeze(-1) / math.sqrt(head_dim)
+    key_norm, query_norm = keys.norm(dim=-1).amax(-1), queries.norm(dim=-1).amax(-1)
+    found = {
+        "query_sensitivity": actual_query,
+        "query_bound": bound_query(p, key_norm.unsqueeze(-1), head_dim),
+        "key_sensitivity": actual_keys,
+        "key_bound": bound_keys(p, query_norm.unsqueeze(-1), head_dim),
+        "mask_sensitivity": torch.full_like(p, math.nan),
+        "mask_bound": torch.full_like(p, math.nan),
+    }
+    if mask_logits is not None:
+        found["mask_sensitivity"] = (jacobian * (-mask_logits).sigmoid().unsqueeze(-2)).amax(-1)
+        found["mask_bound"] = bound_mask(p)
+    return {name: value.mean(dim=(0, 2, 3)) for name, value in found.items()}

@@ -1,0 +1,132 @@
+"""What is written down while a run trains: the function on a probe batch, and the prior's persistence."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from maskprior.attention import attentions, mask_parameters
+from maskprior.config.base import OptimizerConfig
+from maskprior.diagnostics import persistence
+from maskprior.patterns.pattern import Pattern
+from maskprior.training.optimizer import DecayOnly
+
+Arrays = dict[str, np.ndarray]
+
+
+def trace_steps(last: int) -> list[int]:
+    """Every step to 10, then 20 points a decade, and the last step."""
+    decades = int(np.ceil(np.log10(max(last, 11)))) - 1
+    points = np.unique(np.round(10 ** (1 + np.arange(20 * decades + 1) / 20)).astype(int))
+    return [*range(min(10, last)), *(int(p) for p in points if p < last), last]
+
+
+class Series:
+    """Named values over steps, as float32 arrays with the steps beside them."""
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+        self.values: dict[str, list[Tensor]] = {}
+
+    def append(self, step: int, values: dict[str, Any]) -> None:
+        self.steps.append(step)
+        self.update(values)
+
+    def update(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            self.values.setdefault(name, []).append(torch.as_tensor(value, dtype=torch.float32))
+
+    def arrays(self, prefix: str) -> Arrays:
+        found = {f"{prefix}/{name}": torch.stack(values).numpy() for name, values in self.values.items()}
+        return {f"{prefix}/step": np.array(self.steps, dtype=np.int32), **found}
+
+    def state(self) -> dict[str, Any]:
+        return {"steps": self.steps, "values": self.values}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.steps, self.values = state["steps"], state["values"]
+
+
+class Trace:
+    """The function during training: `measure()` at `trace_steps`, and the mean training loss between them."""
+
+    def __init__(self, steps: int, measure: Callable[[], dict[str, Any]]) -> None:
+        self.wanted = set(trace_steps(steps))
+        self.measure = measure
+        self.series = Series()
+
+    def observe(self, step: int, losses: Sequence[float]) -> None:
+        if step not in self.wanted:
+            return
+        since = losses[self.series.steps[-1] : step] if self.series.steps else []
+        train_loss = float(np.mean(since)) if since else float("nan")
+        self.series.append(step, {"train_loss": train_loss, **self.measure()})
+
+    def before_update(self, step: int) -> None: ...
+
+    def after_update(self, step: int) -> None: ...
+
+    def arrays(self) -> Arrays:
+        return self.series.arrays("trace")
+
+    def state(self) -> dict[str, Any]:
+        return self.series.state()
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.series.load(state)
+
+
+class Persistence:
+    """The prior during training, at 0, 1, 10, 100, … and the end. Step measures describe the step that follows a look.
+
+    The last look has no step after it, so the training's last step stands there.
+    """
+
+    def __init__(self, model: nn.Module, probe: Tensor, pattern: Pattern, config: OptimizerConfig) -> None:
+        self.model, self.probe, self.pattern, self.config = model, probe, pattern, config
+        self.wanted = persistence.diagnostic_steps(config.steps)
+        self.step_probe: persistence.StepProbe | None = None
+        states = persistence.layer_states(model, probe)
+        self.start = persistence.start_of(model, states)
+        self.initial_map = persistence.mean_attention(states)
+        self.decay_only = DecayOnly(config, mask_parameters(model))
+        self.state_series, self.step_series = Series(), Series()
+
+    def observe(self, step: int, losses: Sequence[float]) -> None:
+        if step in self.wanted:
+            states = persistence.layer_states(self.model, self.probe)
+            decayed: list[Tensor | None] = list(self.decay_only.masks) or [None] * len(attentions(self.model))
+            measures = persistence.measure_state(self.model, states, self.start, self.pattern, decayed)
+            self.state_series.append(step, measures)
+
+    def before_update(self, step: int) -> None:
+        if step in self.wanted or step == self.wanted[-1] - 1:
+            self.step_probe = persistence.StepProbe(self.model, persistence.layer_states(self.model, self.probe))
+
+    def after_update(self, step: int) -> None:
+        self.decay_only.step(step)
+        if self.step_probe is not None:
+            self.step_series.append(step, self.step_probe.measure())
+            self.step_probe = None
+
+    def arrays(self) -> Arrays:
+        steps = {name: value for name, value in self.step_series.arrays("persistence").items() if "/step" != name[-5:]}
+        return {**self.state_series.arrays("persistence"), **steps, **self.maps()}
+
+    def maps(self) -> Arrays:
+        final = persistence.mean_attention(persistence.layer_states(self.model, self.probe))
+        found = {"maps/attention_initial": self.initial_map, "maps/attention_final": final}
+        if masks := mask_parameters(self.model):
+            found["maps/mask_final"] = torch.stack(list(masks)).numpy(force=True)
+        return {name: value.astype(np.float16) for name, value in found.items()}
+
+    def state(self) -> dict[str, Any]:
+        series = [self.state_series.state(), self.step_series.state()]
+        return {"series": series, "decay_only": self.decay_only.state()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.state_series.load(state["series"][0])
+        self.step_series.load(state["series"][1])
+        self.decay_only.load(state["decay_only"])

@@ -1,0 +1,26 @@
+"""What an experiment hands over: how to train, and what to report when it is done."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from maskprior.training.loop import Losses, Setup
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Final metrics, references, arrays and the names along their last axes."""
+
+    metrics: dict[str, float]
+    reference: dict[str, float]
+    arrays: dict[str, np.ndarray]
+    labels: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run ready to train. `report(losses)` is called after the training, also after a diverged one."""
+
+    setup: Setup
+    report: Callable[[Losses], Outcome]
