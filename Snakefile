@@ -1,0 +1,45 @@
+# snakemake --cores all                           everything: trains what is missing, ends with paper/main.pdf
+# snakemake --cores all table1                    one table
+# snakemake --cores all --config scale=smoke      at another scale (config/config.yaml lists what can be set)
+# snakemake --cores all --use-conda               in conda environments made from envs/*.yaml
+import os
+import sys
+from pathlib import Path
+
+PROJECT = Path(workflow.basedir)
+sys.path.insert(0, str(PROJECT / "src"))
+
+from snakemake_interface_executor_plugins.settings import DeploymentMethod
+
+from maskprior.analysis import pdf
+from maskprior.analysis.notebooks import read_notebooks
+from maskprior.config.settings import read_settings
+from maskprior.runs.locks import warn_of_differences
+from maskprior.workflow import (
+    check_current,
+    gpus,
+    notebook_records,
+    target_files,
+    target_names,
+)
+
+# Jobs use the interpreter that runs this workflow (a conda environment goes before it) and the package in src/.
+os.environ.update(
+    PYTHONPATH=os.pathsep.join(
+        [str(PROJECT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    ),
+    PATH=os.pathsep.join(
+        [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+    ),
+)
+settings = read_settings(dict(config))
+
+
+include: "workflow/rules/training.smk"
+include: "workflow/rules/notebooks.smk"
+include: "workflow/rules/paper.smk"
+
+
+onstart:
+    if DeploymentMethod.CONDA not in workflow.deployment_settings.deployment_method:
+        warn_of_differences(PROJECT / "requirements")

@@ -1,0 +1,53 @@
+"""What the Snakefile asks the package: which files a target needs, and which runs would make them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from maskprior.analysis.notebooks import Notebook, read_notebooks
+from maskprior.config.settings import Settings
+from maskprior.errors import UserError
+from maskprior.runs.fingerprint import fingerprint
+from maskprior.runs.spec import make_run, planned_runs, targets
+from maskprior.runs.store import record_path, relative, resolve_record
+
+NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+
+
+def record_files(target: str, settings: Settings) -> list[str]:
+    """The records of a target's runs: published, else local, else where the training rule will write them."""
+    runs = planned_runs(target, settings)
+    return [relative(resolve_record(run, recompute=settings.recompute).path) for run in runs]
+
+
+def notebook_records(notebook: Notebook, settings: Settings) -> list[str]:
+    """The records a notebook reads, each once."""
+    return list(dict.fromkeys(file for target in notebook.records for file in record_files(target, settings)))
+
+
+def target_names() -> list[str]:
+    """Every word that can be asked for: the experiments' targets and what the notebooks add to them."""
+    added = (target for notebook in read_notebooks().values() for target in notebook.targets)
+    return list(dict.fromkeys([*targets(), *added]))
+
+
+def target_files(target: str, settings: Settings) -> list[str]:
+    """The files a target stands for: what its notebooks write, or its records where no notebook reads them yet."""
+    outputs = [file for book in read_notebooks().values() if target in book.targets for file in book.outputs]
+    return outputs or record_files(target, settings)
+
+
+def check_current(wildcards: Mapping[str, str]) -> list[str]:
+    """No input files; UserError when a record is asked for that today's code and configuration would not write."""
+    words = dict(wildcards.items())
+    run = make_run(words["experiment"], words["task"], words["method"], scale=words["scale"], seed=int(words["seed"]))
+    if fingerprint(run).short != words["fingerprint"]:
+        raise UserError(
+            f"{run.name}: record {words['fingerprint']} belongs to another version of the code or configuration; "
+            f"today's is {relative(record_path(run, 'local'))}"
+        )
+    return []
+
+
+def gpus(settings: Settings) -> int:
+    """GPUs a training job takes: 1 where it runs on CUDA, so that two jobs never share a card by accident."""
+    return int(settings.device == "cuda" or (settings.device == "auto" and NVIDIA_DRIVER.exists()))

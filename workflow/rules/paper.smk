@@ -1,0 +1,29 @@
+rule all:
+    default_target: True
+    input:
+        "paper/main.pdf",
+        [target_files(target, settings) for target in target_names()],
+
+
+rule paper:
+    input:
+        "paper/main.pdf",
+
+
+rule build_pdf:
+    input:
+        pdf.sources(),
+    output:
+        "paper/main.pdf",
+    log:
+        "results/logs/paper.log",
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    message:
+        "build paper/main.pdf"
+    shell:
+        "python -m maskprior.analysis.pdf build 2>&1 | tee {log}"
