@@ -2,13 +2,15 @@
 
 from typing import Any, Literal
 
-import yaml
 from pydantic import Field, ValidationError
 
 from maskprior import paths
 from maskprior.config.base import Scale, Section
 from maskprior.config.messages import one_line
+from maskprior.config.yaml_file import parse_mapping, read_text
 from maskprior.errors import UserError
+
+FILE = "config/config.yaml"
 
 
 class Settings(Section):
@@ -19,10 +21,11 @@ class Settings(Section):
 
 
 def read_settings(overrides: dict[str, Any] | None = None) -> Settings:
-    """config/config.yaml with `overrides` (the workflow's --config) on top."""
-    path = paths.config() / "config.yaml"
-    values = yaml.safe_load(path.read_text()) | (overrides or {})
+    """config/config.yaml with `overrides` (the workflow's --config, a command's options) on top."""
+    overrides = overrides or {}
+    values = parse_mapping(read_text(paths.config() / "config.yaml", FILE), FILE) | overrides
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise UserError(f"config/config.yaml: {one_line(error, Settings)}") from None
+        message = one_line(error, Settings, lambda key: "command line: " if key[0] in overrides else f"{FILE}: ")
+        raise UserError(message) from None

@@ -11,7 +11,8 @@ from typing import Any
 
 from maskprior import paths
 from maskprior.config.base import Section
-from maskprior.datasets.registry import dataset_version
+from maskprior.datasets.registry import dataset_version, registry_file
+from maskprior.errors import UserError
 from maskprior.runs.spec import Run, resolve
 
 PACKAGE = "maskprior"
@@ -35,10 +36,9 @@ class Fingerprint:
 
 
 def fingerprint(run: Run) -> Fingerprint:
-    """The fingerprint of the run's cell: configuration, dataset version and code. The seed stands beside it in names."""
-    config = resolve(run)
+    """The fingerprint of the run's cell: configuration, dataset version and code. Names hold the seed beside it."""
     return Fingerprint(
-        config=config_hash(config), data=dataset_version(dataset_name(run)), code=code_hash(run.experiment)
+        config=config_hash(resolve(run)), data=data_hash(dataset_name(run)), code=code_hash(run.experiment)
     )
 
 
@@ -47,62 +47,75 @@ def dataset_name(run: Run) -> str:
     return getattr(resolve(run), "dataset", f"{run.experiment}-{run.task}")
 
 
+def data_hash(dataset: str) -> str:
+    """The registry's version of a data set."""
+    class_lists = sorted(path for path in (paths.config() / "datasets").glob("*") if path.is_file())
+    return _data_hash(dataset, registry_file().read_bytes(), tuple(path.read_bytes() for path in class_lists))
+
+
+@functools.lru_cache(maxsize=64)
+def _data_hash(dataset: str, registry: bytes, class_lists: tuple[bytes, ...]) -> str:
+    return dataset_version(dataset)
+
+
 def config_hash(config: Section) -> str:
     return _hash(canonical(config.model_dump()))
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys and exact floats. TypeError for anything but dict, list, tuple, str, int, float, bool, None."""
+    """JSON with sorted keys and exact floats. TypeError for any type that JSON does not have, and for inf and nan."""
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def code_hash(experiment: str) -> str:
     """Hash of the normalised syntax trees in the static import closure of `maskprior.experiments.<experiment>`."""
-    modules = import_closure(f"{PACKAGE}.experiments.{experiment}")
+    top = f"{PACKAGE}.experiments.{experiment}"
+    modules = import_closure(top)
+    if top not in modules:
+        raise UserError(f"config/experiments/{experiment}.yaml: its code, {top}, does not exist")
     return _hash(canonical({name: syntax_hash(path) for name, path in modules.items()}))
 
 
 def import_closure(module: str) -> dict[str, Path]:
     """Every module of this package that `module` imports, directly or not, anywhere in its code: name -> file."""
+    package = paths.package()
     found: dict[str, Path] = {}
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        path = _source(name)
-        if name in found or path is None:
+        path = None if name in found else _source(package, name)
+        if path is None:
             continue
         found[name] = path
         parents = name.split(".")
         waiting += [".".join(parents[:i]) for i in range(1, len(parents))]
-        waiting += _imports(_tree(path), name, is_package=path.name == "__init__.py")
+        waiting += _imports(path.read_text(encoding="utf-8"), name, is_package=path.name == "__init__.py")
     return dict(sorted(found.items()))
 
 
 def syntax_hash(path: Path) -> str:
     """Hash of a file's syntax tree without comments, docstrings, formatting and positions."""
-    return _syntax_hash(path, path.stat().st_mtime_ns)
+    return _syntax_hash(path.read_text(encoding="utf-8"))
 
 
-@functools.cache
-def _syntax_hash(path: Path, changed: int) -> str:
-    return _hash(json.dumps(_normalised(_tree(path))))
+# Keyed by the text itself: a plan asks for the same few modules hundreds of times, and no edit can be missed.
+@functools.lru_cache(maxsize=1024)
+def _syntax_hash(source: str) -> str:
+    return _hash(json.dumps(_normalised(ast.parse(source))))
 
 
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def _source(module: str) -> Path | None:
-    path = paths.package().joinpath(*module.split(".")[1:])
+def _source(package: Path, module: str) -> Path | None:
+    path = package.joinpath(*module.split(".")[1:])
     for candidate in (path / "__init__.py", path.with_suffix(".py")):
         if candidate.exists():
             return candidate
     return None
 
 
-def _imports(tree: ast.Module, module: str, *, is_package: bool) -> list[str]:
+@functools.lru_cache(maxsize=1024)
+def _imports(source: str, module: str, *, is_package: bool) -> list[str]:
     names: list[str] = []
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -120,25 +133,22 @@ def _normalised(node: Any) -> Any:
     if isinstance(node, ast.AST):
         fields = []
         for name, value in ast.iter_fields(node):
-            if name in ("type_comment", "kind") or (name == "ctx"):
-                continue
-            if name == "body" and isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                value = _without_docstring(value)
-            if value is None or value == []:
+            if name in ("type_comment", "kind", "ctx") or value is None or value == []:
                 continue
             fields.append([name, _normalised(value)])
         return [type(node).__name__, fields]
     if isinstance(node, list):
-        return [_normalised(item) for item in node]
+        return [_normalised(item) for item in node if not _is_text(item)]
     return [type(node).__name__, repr(node)]
 
 
-def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    first = body[0] if body else None
-    is_docstring = (
-        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+def _is_text(statement: Any) -> bool:
+    """A string that stands alone: a docstring, or the description of an attribute. It does nothing when it runs."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
     )
-    return body[1:] if is_docstring else body
 
 
 def _plain(value: Any) -> Any:

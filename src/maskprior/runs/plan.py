@@ -1,16 +1,16 @@
 """Which runs a target needs, and which of them have a record."""
 
 from collections import Counter
-from typing import Literal, get_args
 
 from rich.console import Console
 
+from maskprior.config.messages import unknown
 from maskprior.config.settings import Settings
 from maskprior.errors import UserError
 from maskprior.runs.spec import Run, parse_run, planned_runs
 from maskprior.runs.store import Resolved, relative, resolve_record
 
-Format = Literal["table", "tsv", "paths"]
+FORMATS = ("table", "tsv", "paths")
 SOURCES = ("published", "local", "missing")
 
 
@@ -25,10 +25,10 @@ def planned(target: str, settings: Settings) -> list[Resolved]:
 
 def show(records: list[Resolved], *, only: str | None, format: str) -> None:
     """Print the plan. `tsv` has the columns source, run, path; `paths` the bare paths, one a line."""
-    if format not in get_args(Format):
-        raise UserError(f"--format: {format!r} unknown (allowed: {', '.join(get_args(Format))})")
+    if format not in FORMATS:
+        raise UserError(f"--format: {unknown(format, FORMATS)}")
     if only is not None and only not in SOURCES:
-        raise UserError(f"--only: {only!r} unknown (allowed: {', '.join(SOURCES)})")
+        raise UserError(f"--only: {unknown(only, SOURCES)}")
     listed = [record for record in records if only in (None, record.source)]
     if format == "tsv":
         print("source\trun\tpath")

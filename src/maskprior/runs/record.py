@@ -15,14 +15,16 @@ from maskprior.errors import DATA, UserError
 from maskprior.files import write_atomically
 from maskprior.runs.fingerprint import Fingerprint
 from maskprior.runs.spec import Run
+from maskprior.runs.store import relative
 
 LOSS_HEAD = 32
+RESTORE = "restore it with `dvc pull`, or train it with `maskprior run`"
 
 Arrays = dict[str, np.ndarray]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class RunName(_Part):
@@ -93,8 +95,11 @@ def pack_arrays(arrays: Arrays) -> tuple[bytes, str]:
 
 
 def write_record(path: Path, record: Record, arrays: bytes) -> None:
-    """Write both files; the JSON comes last, so a record that is seen is whole."""
-    write_atomically(path.with_suffix(".safetensors"), arrays)
+    """Write both files; the JSON comes last, so a record that is seen is whole. A record of other arrays goes first."""
+    file = path.with_suffix(".safetensors")
+    if path.exists() and not (file.exists() and file.read_bytes() == arrays):
+        path.unlink()
+    write_atomically(file, arrays)
     text = json.dumps(record.model_dump(), indent=1, allow_nan=False) + "\n"
     write_atomically(path, text.encode())
 
@@ -104,11 +109,12 @@ def read_record(path: Path) -> Record:
     try:
         return Record.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise UserError(f"{path}: no such record; restore it with `dvc pull` or train it", DATA) from None
+        raise UserError(f"{relative(path)}: no such record; {RESTORE}", DATA) from None
     except ValidationError as error:
-        first = error.errors()[0]
+        first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{path}: corrupt record ({where}: {first['msg']}); restore it with `dvc pull`", DATA) from None
+        what = f"{where}: {first['msg']}" if where else first["msg"]
+        raise UserError(f"{relative(path)}: corrupt record ({what}); {RESTORE}", DATA) from None
 
 
 def read_arrays(path: Path, record: Record) -> Arrays:
@@ -117,10 +123,10 @@ def read_arrays(path: Path, record: Record) -> Arrays:
     try:
         content = file.read_bytes()
     except FileNotFoundError:
-        raise UserError(f"{file}: missing; restore it with `dvc pull`", DATA) from None
+        raise UserError(f"{relative(file)}: missing; {RESTORE}", DATA) from None
     if hashlib.sha256(content).hexdigest() != record.arrays_sha256:
-        raise UserError(f"{file}: its sha256 is not the one in {path.name}; restore it with `dvc pull`", DATA)
+        raise UserError(f"{relative(file)}: its sha256 is not the one in {path.name}; {RESTORE}", DATA)
     try:
         return load_arrays(content)
     except SafetensorError as error:
-        raise UserError(f"{file}: not a safetensors file ({error}); restore it with `dvc pull`", DATA) from None
+        raise UserError(f"{relative(file)}: not a safetensors file ({error}); {RESTORE}", DATA) from None

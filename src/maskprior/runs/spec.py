@@ -3,21 +3,40 @@
 import functools
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, get_args
 
-import yaml
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from maskprior import paths
 from maskprior.config.base import Scale, Section
-from maskprior.config.messages import one_line
+from maskprior.config.messages import Location, one_line, unknown
 from maskprior.config.settings import Settings
+from maskprior.config.yaml_file import parse_mapping, read_text
 from maskprior.errors import UserError
 
 EXPERIMENTS = ("boolean", "arithmetic", "vision", "language")
-SECTIONS = ("defaults", "tasks", "methods", "scales", "variants", "targets")
+
+
+class TargetSection(Section):
+    """The cells a table or figure is made of: methods (with variants) x tasks, at some scales."""
+
+    methods: tuple[str, ...] = Field(min_length=1)
+    tasks: tuple[str, ...] | None = None
+    scales: tuple[Scale, ...] = get_args(Scale)
+
+
+class ExperimentFile(Section):
+    """config/experiments/<experiment>.yaml. An empty section (`mask:`) changes nothing."""
+
+    defaults: dict[str, Any]
+    tasks: dict[str, dict[str, Any] | None]
+    methods: dict[str, dict[str, Any] | None]
+    scales: dict[str, dict[str, Any] | None]
+    variants: dict[str, dict[str, Any] | None]
+    targets: dict[str, TargetSection]
 
 
 @dataclass(frozen=True, order=True)
@@ -71,39 +90,43 @@ def built_experiments() -> list[str]:
 
 def experiment_file(experiment: str) -> dict[str, Any]:
     """config/experiments/<experiment>.yaml, its sections checked by name."""
-    if experiment not in built_experiments():
-        raise UserError(f"experiment: {experiment!r} unknown (allowed: {', '.join(built_experiments())})")
-    path = _file(experiment)
-    return _read(str(path), path.stat().st_mtime_ns)
+    return _read(experiment).model_dump()
 
 
 def resolve(run: Run) -> Section:
     """The run's whole configuration: defaults < task < method < scale < the scale's task < variant, validated."""
-    file = experiment_file(run.experiment)
-    where = f"config/experiments/{run.experiment}.yaml"
-    choices = {"task": ("tasks", run.task), "method": ("methods", run.method), "scale": ("scales", run.scale)}
+    file = _read(run.experiment)
+    where = _name(run.experiment)
+    _check(f"{where}: task", run.task, file.tasks)
+    _check(f"{where}: method", run.method, file.methods)
+    _check(f"{where}: scale", run.scale, file.scales)
     if run.variant:
-        choices["variant"] = ("variants", run.variant)
-    for word, (section, value) in choices.items():
-        if value not in file[section]:
-            raise UserError(f"{where}: {word}: {value!r} unknown (allowed: {', '.join(file[section])})")
-    scale = dict(file["scales"][run.scale])
-    in_scale = scale.pop("tasks", {}).get(run.task, {})
-    merged: dict[str, Any] = {}
-    for part in (
-        file["defaults"],
-        file["tasks"][run.task],
-        file["methods"][run.method],
-        scale,
-        in_scale,
-        file["variants"].get(run.variant, {}),
-    ):
+        _check(f"{where}: variant", run.variant, file.variants)
+    scale = dict(file.scales[run.scale] or {})
+    in_scale = (scale.pop("tasks", None) or {}).get(run.task)
+    parts = {
+        "defaults": file.defaults,
+        f"tasks.{run.task}": file.tasks[run.task],
+        f"methods.{run.method}": file.methods[run.method],
+        f"scales.{run.scale}": scale,
+        f"scales.{run.scale}.tasks.{run.task}": in_scale,
+        f"variants.{run.variant}": file.variants.get(run.variant),
+    }
+    merged: dict[str, Any] = {"task": run.task, "method": run.method}
+    for part in parts.values():
         merged = _merge(merged, part or {})
     model = config_model(run.experiment)
+
+    def origin(key: Location) -> str:
+        """The last section that sets the key: the one that counts."""
+        sections = [name for name, part in parts.items() if _sets(part, key)]
+        return f"{where}: {sections[-1]}." if sections else f"{where}: "
+
     try:
-        return model.model_validate({**merged, "task": run.task, "method": run.method})
+        return model.model_validate(merged)
     except ValidationError as error:
-        raise UserError(f"{where}: {one_line(error, model)}") from None
+        message = one_line(error, model, origin)
+        raise UserError(message if message.startswith(where) else f"{where}: {message}") from None
 
 
 def config_model(experiment: str) -> type[Section]:
@@ -117,7 +140,7 @@ def targets() -> dict[str, list[str]]:
     """Target name (`table1`, …) -> the experiments that feed it."""
     found: dict[str, list[str]] = {}
     for experiment in built_experiments():
-        for target in experiment_file(experiment)["targets"]:
+        for target in _read(experiment).targets:
             found.setdefault(target, []).append(experiment)
     return found
 
@@ -125,46 +148,74 @@ def targets() -> dict[str, list[str]]:
 def planned_runs(target: str, settings: Settings) -> list[Run]:
     """The runs of a target at the chosen scale, seed by seed, so that any stop leaves a balanced table."""
     known = targets()
-    if target != "all" and target not in known:
-        raise UserError(f"target: {target!r} unknown (allowed: all, {', '.join(known)})")
+    if target != "all":
+        _check("target", target, ["all", *known])
     cells = dict.fromkeys(cell for name in known if target in ("all", name) for cell in _cells(name, settings.scale))
     return [replace(cell, seed=seed) for seed in range(settings.seeds) for cell in cells]
 
 
 def _cells(target: str, scale: str) -> Iterator[Run]:
     for experiment in targets()[target]:
-        file = experiment_file(experiment)
-        chosen = file["targets"][target]
-        if scale not in chosen.get("scales", get_args(Scale)):
+        file = _read(experiment)
+        chosen = file.targets[target]
+        if scale not in chosen.scales:
             continue
-        for task in chosen.get("tasks", file["tasks"]):
-            for method in chosen["methods"]:
+        for task in chosen.tasks or file.tasks:
+            for method in chosen.methods:
                 yield make_run(experiment, task, method, scale=scale)
 
 
-def _file(experiment: str) -> Any:
+def _name(experiment: str) -> str:
+    return f"config/experiments/{experiment}.yaml"
+
+
+def _file(experiment: str) -> Path:
     return paths.config() / "experiments" / f"{experiment}.yaml"
 
 
-@functools.cache
-def _read(path: str, changed: int) -> dict[str, Any]:
-    with open(path) as stream:
-        file = yaml.safe_load(stream)
-    name = "/".join(path.split("/")[-3:])
-    for section in SECTIONS:
-        if section not in file:
-            raise UserError(f"{name}: {section}: missing section")
-    if unknown := set(file) - set(SECTIONS):
-        raise UserError(f"{name}: {sorted(unknown)[0]}: unknown section (allowed: {', '.join(SECTIONS)})")
-    if missing := set(get_args(Scale)) - set(file["scales"]):
-        raise UserError(f"{name}: scales: {sorted(missing)[0]} is missing (needed: {', '.join(get_args(Scale))})")
+def _read(experiment: str) -> ExperimentFile:
+    _check("experiment", experiment, built_experiments())
+    return _validated(read_text(_file(experiment), _name(experiment)), _name(experiment))
+
+
+@functools.lru_cache(maxsize=32)
+def _validated(text: str, where: str) -> ExperimentFile:
+    try:
+        file = ExperimentFile.model_validate(parse_mapping(text, where))
+    except ValidationError as error:
+        raise UserError(f"{where}: {one_line(error, ExperimentFile)}") from None
+    for scale in get_args(Scale):
+        if scale not in file.scales:
+            raise UserError(f"{where}: scales: {scale}: missing (needed: {', '.join(get_args(Scale))})")
+    for scale in file.scales:
+        _check(f"{where}: scales", scale, get_args(Scale))
+    for name, target in file.targets.items():
+        for task in target.tasks or ():
+            _check(f"{where}: targets.{name}.tasks", task, file.tasks)
+        for method in target.methods:
+            method, _, variant = method.partition("+")
+            _check(f"{where}: targets.{name}.methods", method, file.methods)
+            if variant:
+                _check(f"{where}: targets.{name}.methods: variant", variant, file.variants)
     return file
+
+
+def _check(where: str, value: str, allowed: Iterable[str]) -> None:
+    if value not in allowed:
+        raise UserError(f"{where}: {unknown(value, allowed)}")
+
+
+def _sets(part: Any, key: Location) -> bool:
+    for word in key:
+        if not isinstance(part, dict) or word not in part:
+            return False
+        part = part[word]
+    return bool(key)
 
 
 def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in over.items():
-        merged[key] = (
-            _merge(merged[key], value) if isinstance(value, dict) and isinstance(merged.get(key), dict) else value
-        )
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merge(merged[key], value) if both else value
     return merged

@@ -34,7 +34,8 @@ def checkpoint_path(run: Run) -> Path:
 
 def resolve_record(run: Run, *, recompute: bool = False) -> Resolved:
     """The published record if there is one (and not `recompute`), else the local one, else where it will be."""
-    published, local = record_path(run, "published"), record_path(run, "local")
+    local = record_path(run, "local")
+    published = folder(run, "published") / local.name
     if published.exists() and not recompute:
         return Resolved(run, published, "published")
     return Resolved(run, local, "local" if local.exists() else "missing")
