@@ -20,9 +20,9 @@ Measures = dict[str, np.ndarray]
 
 
 def diagnostic_steps(last: int) -> list[int]:
-    """0, 1, 10, 100, … and the last step."""
-    powers = [10**k for k in range(len(str(last))) if 10**k < last]
-    return [0, *powers, last]
+    """0, 1, 3, 10, 30, 100, … and the last step."""
+    points = [digit * 10**k for k in range(len(str(last))) for digit in (1, 3)]
+    return [0, *(point for point in points if point < last), last]
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,21 @@ def layer_states(model: nn.Module, probe: Tensor) -> list[LayerState]:
         logits = module.query_key_logits(inputs)
         states.append(LayerState(inputs, logits, attention_map(logits, module.mask_logits, module.form)))
     return states
+
+
+@torch.no_grad()
+def position_open_mass(model: nn.Module, positions: Tensor, pattern: Pattern) -> np.ndarray:
+    """Open mass of the attention to positions alone, (L, H): softmax of the QK logits of LayerNorm(P), no mask.
+
+    Beside the open mass on real inputs it tells a prior that content drowns from one that is not in the weights.
+    """
+    inputs = nn.functional.layer_norm(positions, positions.shape[-1:]).unsqueeze(0)
+    found = []
+    for index, module in enumerate(attentions(model)):
+        opened, neutral = torch.from_numpy(pattern.open[index]), torch.from_numpy(pattern.neutral_rows[index])
+        attention = module.query_key_logits(inputs)[0].softmax(-1).cpu()
+        found.append(_row_mean((attention * opened).sum(-1), ~neutral))
+    return torch.stack(found).numpy()
 
 
 def mean_attention(states: list[LayerState]) -> np.ndarray:
@@ -86,8 +101,9 @@ def measure_state(
     alignment: cosine of the row-centred map or logits with the row-centred pattern; retention is its ratio to t = 0.
     gap: mean logit on open minus closed entries, nats. open_mass: attention on open entries, beside its chance value
     open_fraction. kl_from_initial: KL(P_0 || P_t), nats. position_share: the part of the QK logits' variance that is
-    the same for all inputs. override_ratio: standard deviation of the QK logits over the mask's gap. drift: RMS change
-    of M; relative Frobenius change of W_Q W_K^T. `decayed` holds each layer's M as regularisation alone would leave it.
+    the same for all inputs. override_ratio: standard deviation of the QK logits over the mask's gap. mask_drift: RMS
+    change of M, beyond_decay against M as regularisation alone would leave it (`decayed`, per layer).
+    query_key_drift, query_key_cosine: relative Frobenius change of W_Q W_K^T, and its cosine with the initial one.
     """
     layers = []
     for index, (module, state) in enumerate(zip(attentions(model), states, strict=True)):
@@ -104,7 +120,7 @@ def measure_state(
             "open_fraction": _row_mean(opened.float().mean(-1), rows),
             "kl_from_initial": _row_mean(_kl(start.attention[index], state.attention).mean(0), rows),
             "position_share": position_share(state.logits, rows),
-            "query_key_drift": _relative_change(query_key_products(module), start.products[index]),
+            **_product_measures(query_key_products(module), start.products[index]),
             **_mask_measures(module, start.mask[index], decayed[index], state, target, opened, rows),
             **_bounds(module, state),
         }
@@ -250,8 +266,12 @@ def _kl(p: Tensor, q: Tensor) -> Tensor:
     return (p * (p.clamp_min(tiny).log() - q.clamp_min(tiny).log())).sum(-1)
 
 
-def _relative_change(new: Tensor, old: Tensor) -> Tensor:
-    return (new - old).norm(dim=(1, 2)) / old.norm(dim=(1, 2)).clamp_min(1e-12)
+def _product_measures(new: Tensor, old: Tensor) -> dict[str, Tensor]:
+    size, old_size = new.norm(dim=(1, 2)).clamp_min(1e-12), old.norm(dim=(1, 2)).clamp_min(1e-12)
+    return {
+        "query_key_drift": (new - old).norm(dim=(1, 2)) / old_size,
+        "query_key_cosine": (new * old).sum((1, 2)) / (size * old_size),
+    }
 
 
 def _row_mean(values: Tensor, rows: Tensor) -> Tensor:

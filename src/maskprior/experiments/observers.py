@@ -79,7 +79,7 @@ class Trace:
 
 
 class Persistence:
-    """The prior during training, at 0, 1, 10, 100, … and the end. Step measures describe the step that follows a look.
+    """The prior during training, at 0, 1, 3, 10, 30, … and the end. Step measures describe the step that follows a look.
 
     The last look has no step after it, so the training's last step stands there.
     """
