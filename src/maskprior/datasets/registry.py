@@ -148,6 +148,12 @@ def class_list_file(dataset: Dataset) -> Path | None:
     return paths.config() / "datasets" / dataset.classes if dataset.classes else None
 
 
+def class_names(dataset: Dataset) -> list[str]:
+    """The class list of an image folder in label order; empty where the data bring their own."""
+    path = class_list_file(dataset)
+    return path.read_text(encoding="utf-8").split() if path else []
+
+
 def load() -> Registry:
     path = registry_file()
     try:
@@ -189,5 +195,6 @@ def _version(registry: Registry, name: str) -> str:
         "generated": dataset.generated,
         "subset": {"of": _version(registry, subset.of), "per_class": subset.per_class} if subset else None,
     }
-    canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    stated = {key: value for key, value in identity.items() if value}
+    canonical = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
