@@ -1,0 +1,325 @@
+"""Figures, in one style: colour-blind safe, text as text, and the same bytes from the same records."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullFormatter
+
+from maskprior.analysis import persistence
+from maskprior.analysis.aggregate import t_interval
+from maskprior.analysis.output import generated, method_name, task_name
+from maskprior.analysis.persistence_table import parameter_level
+from maskprior.analysis.records import Entry, cells
+from maskprior.datasets import boolean
+from maskprior.patterns.boolean import pattern as boolean_pattern
+from maskprior.patterns.pattern import Pattern
+from maskprior.runs.spec import make_run, resolve
+
+WIDTH = 6.5  # inches: the text width of the paper
+BLUE, ORANGE, GREEN, RED, PURPLE, BROWN, PINK, GRAY, YELLOW, SKY = sns.color_palette("colorblind", 10)
+COLOURS = {
+    "default": "0.25",
+    "default+position18": "0.6",
+    "structured_svd": ORANGE,
+    "structured_opt": PURPLE,
+    "mask": BLUE,
+    "mask_zero": GREEN,
+    "mask_fixed": SKY,
+}
+DASHES: dict[str, Any] = {
+    "default+position18": (0, (1, 1)),
+    "structured_svd": (0, (4, 1.5)),
+    "structured_opt": (0, (4, 1, 1, 1)),
+    "mask_zero": (0, (2, 1)),
+}
+
+Array = np.ndarray[Any, Any]
+Series = Callable[[Entry], tuple[Array, Array]]
+
+
+def use_style() -> None:
+    """Call once before plotting."""
+    sns.set_theme(
+        context="paper",
+        style="ticks",
+        rc={
+            "pdf.fonttype": 42,
+            "svg.hashsalt": "maskprior",
+            "font.size": 8,
+            "axes.titlesize": 8,
+            "axes.labelsize": 8,
+            "xtick.labelsize": 7,
+            "ytick.labelsize": 7,
+            "legend.fontsize": 7.5,
+            "legend.frameon": False,
+            "axes.linewidth": 0.6,
+            "xtick.major.width": 0.6,
+            "ytick.major.width": 0.6,
+            "xtick.minor.width": 0.4,
+            "xtick.major.size": 3,
+            "ytick.major.size": 3,
+            "xtick.minor.size": 1.5,
+            "lines.linewidth": 1.2,
+            "figure.dpi": 110,
+            "savefig.dpi": 220,
+        },
+    )
+
+
+def save(figure: Figure, name: str) -> None:
+    """paper/generated/<name>.pdf and .png, without dates."""
+    path = generated(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None, "ModDate": None})
+    figure.savefig(path.with_suffix(".png"), metadata={"Software": None})
+
+
+# --- patterns and maps ----------------------------------------------------------------------------------------------
+
+
+def task_pattern(task: str, scale: str) -> Pattern:
+    """The pattern a Boolean task's runs use at a scale."""
+    config: Any = resolve(make_run("boolean", task, "mask", scale=scale))
+    model = config.model
+    return boolean_pattern(task, config.pattern, layers=model.layers, heads=model.heads, tokens=config.dimension)
+
+
+def mask_logits(task: str, scale: str) -> Array:
+    """M before training, (L, H, N, N)."""
+    config: Any = resolve(make_run("boolean", task, "mask", scale=scale))
+    return task_pattern(task, scale).mask_logits(config.mask.amplitude)
+
+
+def patterns(tasks: Sequence[str], scale: str) -> Figure:
+    """Open entries (dark) of each task's pattern; one panel where all heads agree, else one a head."""
+    panels = []
+    for task in tasks:
+        opened = task_pattern(task, scale).open[0]
+        if (opened == opened[0]).all():
+            panels.append((task_name(task), opened[0]))
+        else:
+            panels += [(f"{task_name(task)}, head {head + 1}", opened[head]) for head in range(len(opened))]
+    size = (WIDTH, WIDTH / len(panels) + 0.42)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)
+    for ax, (title, opened) in zip(axes[0], panels, strict=True):
+        ax.imshow(opened, cmap="Blues", vmin=0, vmax=1.15, interpolation="nearest")
+        _token_axes(ax, len(opened))
+        ax.set_title(title)
+    axes[0, 0].set_ylabel("query token")
+    for ax in axes[0]:
+        ax.set_xlabel("key token")
+    return figure
+
+
+def initial_masks(tasks: Sequence[str], scale: str) -> Figure:
+    """M before training: a row per head, a column per task (first layer)."""
+    logits = {task: mask_logits(task, scale)[0] for task in tasks}
+    heads = len(logits[tasks[0]])
+    size = WIDTH / (len(tasks) + 0.6)
+    figure, axes = plt.subplots(
+        heads, len(tasks), figsize=(WIDTH, size * heads + 0.3), layout="constrained", sharex=True, sharey=True,
+        squeeze=False,
+    )  # fmt: skip
+    limit = max(float(np.abs(m).max()) for m in logits.values())
+    for column, task in enumerate(tasks):
+        axes[0, column].set_title(task_name(task))
+        for head in range(heads):
+            ax = axes[head, column]
+            image = ax.imshow(logits[task][head], cmap="RdBu", vmin=-limit, vmax=limit, interpolation="nearest")
+            _token_axes(ax, logits[task].shape[-1])
+    for head in range(heads):
+        axes[head, 0].set_ylabel(f"head {head + 1}\nquery token")
+    for ax in axes[-1]:
+        ax.set_xlabel("key token")
+    bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=25, pad=0.02)
+    bar.set_label("mask logit M")
+    bar.outline.set_linewidth(0.5)
+    return figure
+
+
+def attention_before_after(
+    entries: Sequence[Entry],
+    tasks: Sequence[str],
+    methods: Sequence[str],
+    *,
+    layer: int = 0,
+    head: int = 0,
+    seed: int = 0,
+) -> Figure:
+    """The pattern, then the mean attention before and after training of each method: one row per task."""
+    found = {(e.run.task, e.run.method_variant): e for e in entries if e.run.seed == seed}
+    columns = 1 + 2 * len(methods)
+    figure, axes = plt.subplots(
+        len(tasks), columns, figsize=(WIDTH, WIDTH / (columns + 0.8) * len(tasks) + 0.55), layout="constrained",
+        sharex=True, sharey=True, squeeze=False,
+    )  # fmt: skip
+    image = None
+    for row, task in enumerate(tasks):
+        scale = entries[0].run.scale
+        target = task_pattern(task, scale).target_map()[layer, head]
+        panels: list[tuple[str, Array | None]] = [("pattern", target)]
+        for method in methods:
+            arrays = found[task, method].arrays if (task, method) in found else {}
+            for word, array in (("before", "maps/attention_initial"), ("after", "maps/attention_final")):
+                map_ = arrays[array][layer, head].astype(np.float64) if array in arrays else None
+                panels.append((word, map_))
+        for column, (title, values) in enumerate(panels):
+            ax = axes[row, column]
+            if values is None:
+                ax.text(0.5, 0.5, "no\nrecord", ha="center", va="center", transform=ax.transAxes, color="0.5")
+            else:
+                image = ax.imshow(values, cmap="mako_r", vmin=0, vmax=1, interpolation="nearest")
+            _token_axes(ax, len(target))
+            if row == 0:
+                ax.set_title(title)
+        axes[row, 0].set_ylabel(f"{task_name(task)}\nquery token")
+    for ax in axes[-1]:
+        ax.set_xlabel("key token")
+    if image is not None:
+        bar = figure.colorbar(image, ax=axes, shrink=0.75, aspect=22, pad=0.015)
+        bar.set_label("attention")
+        bar.outline.set_linewidth(0.5)
+    figure.canvas.draw()
+    _method_headings(figure, axes, methods)
+    return figure
+
+
+def _method_headings(figure: Figure, axes: Any, methods: Sequence[str]) -> None:
+    """The method's name above its before and after columns, where constrained layout has put them."""
+    figure.set_layout_engine("none")
+    figure.subplots_adjust(top=figure.subplotpars.top)
+    for index, method in enumerate(methods):
+        left, right = axes[0, 1 + 2 * index].get_position(), axes[0, 2 + 2 * index].get_position()
+        middle = (left.x0 + right.x1) / 2
+        colour = COLOURS.get(method, "0.2")
+        figure.text(middle, 1.0, method_name(method), ha="center", va="bottom", fontweight="bold", color=colour)
+
+
+def _token_axes(ax: Axes, tokens: int) -> None:
+    ticks = [0, 1, 2] if tokens < 10 else [0, 5, 10]
+    ax.set_xticks(ticks)
+    ax.set_yticks(ticks)
+    ax.tick_params(length=2)
+
+
+# --- curves over training -------------------------------------------------------------------------------------------
+
+
+def trace(name: str) -> Series:
+    """A scalar trace of a run."""
+    return lambda entry: (entry.arrays["trace/step"], entry.arrays[f"trace/{name}"])
+
+
+def level(name: str) -> Series:
+    """The prior at a level (`parameter`, `map` or `function`) over a run's training."""
+
+    def read(entry: Entry) -> tuple[Array, Array]:
+        if name == "function":
+            return persistence.function_level(entry.arrays, entry.run.task)
+        array = "map" if name == "map" else parameter_level(entry.run.method)
+        return entry.arrays["persistence/step"], persistence.alignment(entry.arrays, array)
+
+    return read
+
+
+def learning_curves(entries: Sequence[Entry], tasks: Sequence[str], methods: Sequence[str]) -> Figure:
+    """Mean prediction on unseen inputs (above) and test loss (below) over training: one curve a method."""
+    figure, axes = _grid(2, tasks)
+    for column, task in enumerate(tasks):
+        _curves(axes[0, column], entries, task, methods, trace("unseen_mean_prediction"))
+        _curves(axes[1, column], entries, task, methods, trace("test_loss"))
+        x = boolean.cube(6)
+        x = x[~boolean.seen(task, x)]
+        for values, text in ((boolean.target(task, x), "target"), (boolean.interpolator(task, x), "interpolator")):
+            _reference(axes[0, column], float(values.mean()), text)
+        mdi = next((e.reference["mdi_test_loss"] for e in entries if e.run.task == task and e.record), None)
+        if mdi is not None:
+            _reference(axes[1, column], mdi, "interpolator")
+        axes[1, column].set_yscale("log")
+    axes[0, 0].set_ylabel("mean prediction, unseen")
+    axes[1, 0].set_ylabel("test loss (MSE)")
+    return _finish(figure, axes, methods)
+
+
+def three_levels(entries: Sequence[Entry], tasks: Sequence[str], methods: Sequence[str]) -> Figure:
+    """The prior in the parameter, in the attention map and in the function over training: one curve a method."""
+    labels = {"parameter": "parameter", "map": "attention map", "function": "function"}
+    figure, axes = _grid(len(labels), tasks)
+    for row, (name, label) in enumerate(labels.items()):
+        for column, task in enumerate(tasks):
+            ax = axes[row, column]
+            _curves(ax, entries, task, methods, level(name))
+            ax.set_ylim(-0.75 if name == "function" else -0.15, 1.08)
+            ax.axhline(0, color="0.8", linewidth=0.6, zorder=0)
+            ax.axhline(1, color="0.8", linewidth=0.6, zorder=0)
+        axes[row, 0].set_ylabel(f"{label}\n{'E(t)' if name == 'function' else 'alignment c(t)'}")
+    return _finish(figure, axes, methods)
+
+
+def _grid(rows: int, tasks: Sequence[str]) -> tuple[Figure, Any]:
+    figure, axes = plt.subplots(
+        rows, len(tasks), figsize=(WIDTH, 1.45 * rows + 0.5), layout="constrained", sharex=True, squeeze=False
+    )
+    for ax, task in zip(axes[0], tasks, strict=True):
+        ax.set_title(task_name(task))
+    return figure, axes
+
+
+def _curves(ax: Axes, entries: Sequence[Entry], task: str, methods: Sequence[str], read: Series) -> None:
+    """Mean over the completed seeds, with the 95 % interval as a band; step 0 stands at 1/2 of the logarithmic axis."""
+    by_cell = cells(entries)
+    for method in methods:
+        runs = [read(e) for e in by_cell.get((task, method), []) if e.status == "completed"]
+        if not runs:
+            continue
+        steps = np.maximum(np.asarray(runs[0][0], dtype=np.float64), 0.5)
+        values = np.stack([np.asarray(v, dtype=np.float64) for _, v in runs])
+        if not np.isfinite(values).any():
+            continue
+        style = {"color": COLOURS.get(method, "0.5"), "linestyle": DASHES.get(method, "solid")}
+        front = 3 if method == "mask" else 2
+        ax.plot(steps, values.mean(axis=0), label=method_name(method), zorder=front, **style)
+        if len(runs) > 1:
+            low, high = np.array([t_interval(list(column)) for column in values.T]).T
+            ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0, zorder=front - 1)
+    ax.set_xscale("log")
+
+
+def _reference(ax: Axes, value: float, text: str) -> None:
+    ax.axhline(value, color="0.55", linewidth=0.7, linestyle=":", zorder=0)
+    ax.annotate(
+        text, (1, value), xycoords=("axes fraction", "data"), xytext=(-2, 1.5), textcoords="offset points",
+        ha="right", va="bottom", fontsize=6, color="0.4",
+    )  # fmt: skip
+
+
+def _finish(figure: Figure, axes: Any, methods: Iterable[str]) -> Figure:
+    for ax in axes[-1]:
+        ax.set_xlabel("step")
+        _decades(ax)
+    handles: Mapping[str, Any] = {}
+    for ax in axes.flat:
+        handles = {**handles, **dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))}
+    names = [method_name(m) for m in methods if method_name(m) in handles]
+    columns = min(4, max(1, len(names)))
+    lines = [handles[name] for name in names]
+    figure.legend(lines, names, loc="outside lower center", ncols=columns, handlelength=2.6)
+    sns.despine(figure)
+    return figure
+
+
+def _decades(ax: Axes) -> None:
+    last = ax.get_xlim()[1]
+    powers = [10.0**k for k in range(6) if 10**k <= last]
+    ax.xaxis.set_major_locator(FixedLocator([0.5, *powers]))
+    ax.set_xticklabels(["0", *(f"$10^{k}$" if k else "1" for k in range(len(powers)))])
+    ax.xaxis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,108 @@
+r"""Every number in the paper's text as a LaTeX macro.
+
+paper/generated/macros.tex holds lines `\setresult{key}{value}`; the text says `\result{key}`, and a key that is not
+there stops LaTeX. Keys:
+    boolean/<task>/<method>/<metric>/{value,mean,interval,median,n,planned}   value = mean and interval
+    difference/boolean/<task>/<method>/<metric>/{value,mean,interval,t,sign}  the method minus Default, paired by seed
+    config/boolean/<task>/<method>/<dotted key>           the run's configuration at the chosen scale
+    config/paper/boolean/<task>/<method>/<dotted key>     the same at the paper's scale
+    verdicts/{all,numbers,statements,T1,…}/{<verdict with dashes>,all}
+    published/<claim id>, settings/{scale,seeds,confidence}
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from maskprior.analysis.aggregate import CONFIDENCE, paired_difference
+from maskprior.analysis.claims import VERDICTS, Verdict, count, summary
+from maskprior.analysis.output import NOTHING, decimals, interval, number, seeds, task_name
+from maskprior.analysis.records import Entry, by_seed, cells
+from maskprior.config.settings import Settings
+from maskprior.runs.spec import make_run, resolve
+
+
+def macros(entries: Sequence[Entry], verdicts: Sequence[Verdict], settings: Settings) -> dict[str, str]:
+    """Key -> value, as LaTeX."""
+    found = {
+        "settings/scale": settings.scale,
+        "settings/seeds": str(settings.seeds),
+        "settings/confidence": f"{100 * CONFIDENCE:.0f}",
+    }
+    found |= dict(_results(entries))
+    found |= dict(_configurations(entries, settings.scale, "config"))
+    found |= dict(_configurations(entries, "paper", "config/paper"))
+    found |= dict(_verdicts(verdicts))
+    return found
+
+
+def latex(found: dict[str, str]) -> str:
+    return "\n".join(rf"\setresult{{{key}}}{{{value}}}" for key, value in sorted(found.items()))
+
+
+def _results(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    by_cell = cells(entries)
+    # Every metric any run has, for every cell: a cell without runs says so instead of missing.
+    metrics = sorted({metric for entry in entries for metric in entry.metrics})
+    for (task, method), members in by_cell.items():
+        experiment = members[0].run.experiment
+        key = f"{experiment}/{task}/{method}"
+        for name, value in members[0].reference.items():
+            yield f"{experiment}/{task}/{name}", number(value, name)
+        yield f"{key}/n", seeds(summary(members, "test_loss"))
+        for metric in metrics:
+            s = summary(members, metric)
+            places = decimals(s.mean, metric)
+            yield f"{key}/{metric}/value", interval(s, metric)
+            yield f"{key}/{metric}/mean", number(s.mean, metric)
+            yield f"{key}/{metric}/median", number(s.median, metric, digits=places)
+            bounds = f"[{number(s.low, metric, digits=places)}, {number(s.high, metric, digits=places)}]"
+            yield f"{key}/{metric}/interval", bounds if s.has_interval else NOTHING
+        default = by_cell.get((task, "default"))
+        if default is None or method == "default":
+            continue
+        for metric in metrics:
+            difference = paired_difference(by_seed(members, metric), by_seed(default, metric))
+            key = f"difference/{experiment}/{task}/{method}/{metric}"
+            places = decimals(difference.mean, metric)
+            yield f"{key}/mean", number(difference.mean, metric)
+            low, high = (number(bound, metric, digits=places) for bound in (difference.low, difference.high))
+            yield f"{key}/interval", f"[{low}, {high}]" if difference.n > 1 else NOTHING
+            yield f"{key}/t", number(difference.t_p, "p") if difference.n > 1 else NOTHING
+            yield f"{key}/sign", number(difference.sign_p, "p") if difference.n else NOTHING
+
+
+def _configurations(entries: Sequence[Entry], scale: str, prefix: str) -> Iterator[tuple[str, str]]:
+    for task, method in cells(entries):
+        experiment = entries[0].run.experiment
+        config = resolve(make_run(experiment, task, method, scale=scale))
+        for name, value in _flat(config.model_dump()):
+            yield f"{prefix}/{experiment}/{task}/{method}/{name}", value
+    yield "tasks/all", ", ".join(dict.fromkeys(task_name(task) for task, _ in cells(entries)))
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        elif isinstance(value, bool) or value is None:
+            yield f"{prefix}{name}", str(value).lower()
+        elif isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+            yield f"{prefix}{name}", f"{int(value):,}".replace(",", r"\,")
+        elif isinstance(value, float):
+            yield f"{prefix}{name}", f"{value:g}"
+        else:
+            yield f"{prefix}{name}", str(value).replace("_", r"\_")
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, str]]:
+    groups: dict[str, list[Verdict]] = {"all": list(verdicts), "numbers": [], "statements": []}
+    for verdict in verdicts:
+        reported = verdict.claim.reported
+        groups["numbers" if reported else "statements"].append(verdict)
+        if reported:
+            groups.setdefault(reported.table, []).append(verdict)
+            yield f"published/{verdict.claim.id}", reported.digits
+    for name, members in groups.items():
+        yield f"verdicts/{name}/all", str(len(members))
+        for verdict_name in VERDICTS:
+            yield f"verdicts/{name}/{verdict_name.replace(' ', '-')}", str(count(members)[verdict_name])

@@ -1,0 +1,88 @@
+"""Where notebooks put what the paper includes, and how numbers, names and verdicts are written."""
+
+import math
+from pathlib import Path
+
+from maskprior import paths
+from maskprior.analysis.aggregate import Summary
+from maskprior.files import write_atomically
+
+TASKS = {"2parity": "2Parity", "cyclic3": "Cyclic3", "majority3": "Majority3", "threesym": "ThreeSym"}
+METHODS = {
+    "default": "Default",
+    "structured_svd": "Structured (SVD)",
+    "structured_opt": "Structured (Opt)",
+    "mask": "Mask",
+    "mask_zero": "Mask, all zero",
+    "mask_fixed": "Mask, fixed",
+    "default+position18": "Default, position embedding scaled",
+}
+PERCENT_METRICS = ("accuracy", "top1")
+NOTHING = "--"
+
+
+def generated(name: str) -> Path:
+    """paper/generated/<name>."""
+    return paths.root() / "paper" / "generated" / name
+
+
+def write_text(name: str, text: str) -> Path:
+    """Write paper/generated/<name>, ending in a newline."""
+    path = generated(name)
+    write_atomically(path, (text.rstrip("\n") + "\n").encode())
+    return path
+
+
+def task_name(task: str) -> str:
+    return TASKS.get(task, task)
+
+
+def method_name(method: str) -> str:
+    return METHODS.get(method, method)
+
+
+def is_percent(metric: str) -> bool:
+    return any(metric.endswith(word) for word in PERCENT_METRICS)
+
+
+def decimals(value: float, metric: str) -> int:
+    """Digits after the point: two for percentages, else three significant ones below 1 and three decimals above."""
+    if is_percent(metric):
+        return 2
+    if value == 0 or not math.isfinite(value) or abs(value) >= 0.1:
+        return 3
+    return min(2 - math.floor(math.log10(abs(value))) - 1, 6)
+
+
+def number(value: float, metric: str, *, digits: int | None = None) -> str:
+    """A value as printed, with a true minus sign in LaTeX's math mode; `--` for none."""
+    if not math.isfinite(value):
+        return NOTHING
+    places = decimals(value, metric) if digits is None else digits
+    text = f"{value:.{places}f}"
+    if float(text) == 0:
+        text = text.removeprefix("-")
+    return text.replace("-", "$-$")
+
+
+def interval(summary: Summary, metric: str) -> str:
+    """`1.219 [1.180, 1.258]` in LaTeX; the mean alone for a single value; `--` for none."""
+    if summary.n == 0:
+        return NOTHING
+    places = decimals(summary.mean, metric)
+    mean = number(summary.mean, metric, digits=places)
+    if not summary.has_interval:
+        return mean
+    low, high = (number(bound, metric, digits=places) for bound in (summary.low, summary.high))
+    return f"{mean} \\ci{{{low}}}{{{high}}}"
+
+
+def seeds(summary: Summary) -> str:
+    """`5/5`, and how many diverged where any did: `4/5 (1 diverged)`."""
+    text = f"{summary.n}/{summary.planned}"
+    return f"{text} ({summary.diverged} diverged)" if summary.diverged else text
+
+
+def escape(text: str) -> str:
+    """Plain text for LaTeX."""
+    return "".join({"\\": r"\textbackslash{}"}.get(a, rf"\{a}" if a in "_%&#${}" else a) for a in text)

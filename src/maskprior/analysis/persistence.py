@@ -1,0 +1,119 @@
+"""What is left of a prior, at three levels: the parameter, the attention map, the function.
+
+Letters: S sample times, L layers, H heads, T points of a trace.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maskprior.datasets import boolean
+
+# An alignment below this at the start means that the initialisation did not write the pattern: nothing to retain.
+PRESENT = 0.1
+# Levels that are alignments (row-centred cosines) with the pattern, and the record's array each is read from.
+ALIGNMENTS = {
+    "map": "persistence/map_alignment",
+    "mask": "persistence/mask_alignment",
+    "query_key": "persistence/query_key_alignment",
+}
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class HalfLife:
+    """When a retention first falls below one half.
+
+    Attributes:
+        state: `reached`, `not reached` (never while measured) or `never there` (nothing to retain at the start).
+        step: the crossing, log-linear between the two samples around it; None unless reached.
+        after, before: those two samples: the crossing is known no better than that.
+    """
+
+    state: str
+    step: float | None = None
+    after: float | None = None
+    before: float | None = None
+
+
+def alignment(arrays: Mapping[str, Array], level: str) -> Array:
+    """c(t) of shape (S): a level's alignment with the pattern, mean over the layers and heads where it is defined."""
+    return over_heads(arrays[ALIGNMENTS[level]])
+
+
+def over_heads(values: Array) -> Array:
+    """(S, L, H) -> (S): mean over the layers and heads where the quantity is defined; NaN where it is for none."""
+    flat = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    defined = np.isfinite(flat)
+    count = defined.sum(axis=1)
+    total = np.where(defined, flat, 0.0).sum(axis=1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def retention(values: Array) -> Array:
+    """R(t) = c(t) / c(0), shape (S); NaN throughout when c(0) < 0.1, where the prior was never there."""
+    values = np.asarray(values, dtype=np.float64)
+    if not values[0] >= PRESENT:
+        return np.full_like(values, np.nan)
+    return values / values[0]
+
+
+def half_life(steps: Array, retained: Array) -> HalfLife:
+    """The first time R(t) < 1/2. Exact for an exponential decay, whatever the sample times."""
+    if not np.isfinite(retained[0]):
+        return HalfLife("never there")
+    below = np.flatnonzero(np.asarray(retained) < 0.5)
+    if below.size == 0:
+        return HalfLife("not reached")
+    i = int(below[0])
+    if i == 0:
+        return HalfLife("reached", float(steps[0]), float(steps[0]), float(steps[0]))
+    (t0, t1), (r0, r1) = (float(steps[i - 1]), float(steps[i])), (float(retained[i - 1]), float(retained[i]))
+    share = math.log(r0 / 0.5) / math.log(r0 / r1) if r1 > 0 else (r0 - 0.5) / (r0 - r1)
+    return HalfLife("reached", t0 + share * (t1 - t0), t0, t1)
+
+
+def function_level(arrays: Mapping[str, Array], task: str) -> tuple[Array, Array]:
+    """Steps and E(t) = 1 - rms error on unseen inputs / that of the exact minimum-degree interpolator, both (T).
+
+    1: the target itself on unseen inputs; 0: as far from it as the interpolator; negative: farther.
+    """
+    loss = np.asarray(arrays["trace/unseen_loss"], dtype=np.float64)
+    return arrays["trace/step"], 1 - np.sqrt(loss / interpolator_unseen_loss(task))
+
+
+def interpolator_unseen_loss(task: str) -> float:
+    """Mean squared error of the exact minimum-degree interpolator on a task's unseen inputs.
+
+    It does not depend on the dimension: the two differ in x0, x1 and x2 alone.
+    """
+    x = boolean.cube(6)
+    x = x[~boolean.seen(task, x)]
+    return float(np.square(boolean.interpolator(task, x) - boolean.target(task, x), dtype=np.float64).mean())
+
+
+def function_half_life(steps: Array, level: Array) -> HalfLife:
+    """The same question for the function, which starts without the prior: from its best moment on.
+
+    `never there` when E never exceeds one half (nearer to the target than to the interpolator).
+    """
+    best = int(np.nanargmax(level))
+    if level[best] <= 0.5:
+        return HalfLife("never there")
+    return half_life(np.asarray(steps)[best:], np.asarray(level)[best:] / level[best])
+
+
+def scalars(arrays: Mapping[str, Array]) -> dict[str, float]:
+    """Alignment at the start and the end, and retention, of every level that is defined, as metrics of a run."""
+    found: dict[str, float] = {}
+    for level, name in ALIGNMENTS.items():
+        if name not in arrays:
+            continue
+        values = over_heads(arrays[name])
+        numbers = {"initial": values[0], "final": values[-1], "retention": retention(values)[-1]}
+        found |= {f"{level}_{word}": float(v) for word, v in numbers.items() if np.isfinite(v)}
+    return found

@@ -1,0 +1,114 @@
+"""The half-lives of the prior at its three levels, as LaTeX (booktabs) and csv."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maskprior.analysis import persistence
+from maskprior.analysis.aggregate import Summary, summarise
+from maskprior.analysis.output import NOTHING, method_name, number, task_name
+from maskprior.analysis.records import Entry
+
+LEVELS = ("parameter", "map", "function")
+
+
+@dataclass(frozen=True)
+class Persisted:
+    """What became of the prior in one cell, at one level, over its completed seeds."""
+
+    task: str
+    method: str
+    level: str
+    initial: Summary
+    final: Summary
+    half_lives: tuple[persistence.HalfLife, ...]
+    planned: int
+
+
+def parameter_level(method: str) -> str:
+    """Where a method keeps its prior: the mask for mask methods, the query-key logits for all others."""
+    return "mask" if method.startswith("mask") else "query_key"
+
+
+def persisted(entries: Sequence[Entry], level: str) -> Persisted:
+    """One cell at one level: alignments with the pattern (for the function: E) at the start and end, half-lives."""
+    run = entries[0].run
+    done = [entry for entry in entries if entry.status == "completed"]
+    initial, final, half_lives = [], [], []
+    for entry in done:
+        if level == "function":
+            steps, values = persistence.function_level(entry.arrays, run.task)
+            half_lives.append(persistence.function_half_life(steps, values))
+            initial.append(float(np.nanmax(values)))
+        else:
+            name = "map" if level == "map" else parameter_level(run.method)
+            values = persistence.alignment(entry.arrays, name)
+            half_lives.append(persistence.half_life(entry.arrays["persistence/step"], persistence.retention(values)))
+            initial.append(float(values[0]))
+        final.append(float(values[-1]))
+    planned = len(entries)
+    return Persisted(
+        run.task, run.method_variant, level, summarise(_finite(initial), planned=planned),
+        summarise(_finite(final), planned=planned), tuple(half_lives), planned,
+    )  # fmt: skip
+
+
+def _finite(values: Iterable[float]) -> list[float]:
+    return [value for value in values if math.isfinite(value)]
+
+
+def half_life_text(found: Persisted) -> str:
+    """The median half-life of the seeds that reach it, with how many of the planned do; else what they say instead."""
+    states = [h.state for h in found.half_lives]
+    if not states:
+        return NOTHING
+    reached = [h.step for h in found.half_lives if h.step is not None]
+    words = {"reached": f"{np.median(reached):,.0f}".replace(",", r"\,")} if reached else {}
+    words |= {"not reached": "not reached", "never there": "never there"}
+    parts = [
+        rf"{word} \nof{{{states.count(state)}}}{{{found.planned}}}" for state, word in words.items() if state in states
+    ]
+    return ", ".join(parts)
+
+
+def persistence_latex(found: Sequence[Persisted]) -> str:
+    """Task and method; per level the value at the start (function: the best one) and at the end, and the half-life."""
+    lines = [
+        r"\begin{tabular}{@{}ll" + "rrl" * 3 + "@{}}",
+        r"\toprule",
+        r" & & \multicolumn{3}{c}{parameter} & \multicolumn{3}{c}{attention map} & \multicolumn{3}{c}{function} \\",
+        r"\cmidrule(lr){3-5}\cmidrule(lr){6-8}\cmidrule(l){9-11}",
+        r"task & method & start & end & half-life & start & end & half-life & best & end & half-life \\",
+    ]
+    by_cell: dict[tuple[str, str], dict[str, Persisted]] = {}
+    for p in found:
+        by_cell.setdefault((p.task, p.method), {})[p.level] = p
+    previous = None
+    for (task, method), levels in by_cell.items():
+        if task != previous:
+            lines.append(r"\midrule")
+        columns = [task_name(task) if task != previous else "", method_name(method)]
+        for level in LEVELS:
+            p = levels[level]
+            start, end = (number(s.mean, level, digits=2) for s in (p.initial, p.final))
+            columns += [start, end, half_life_text(p)]
+        lines.append(" & ".join(columns) + r" \\")
+        previous = task
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def persistence_frame(found: Sequence[Persisted]) -> Any:
+    """One row per cell, level and seed-count: means in full precision, half-lives as `step` or their state."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "task": p.task, "method": p.method, "level": p.level, "start": p.initial.mean, "end": p.final.mean,
+            "n": p.final.n, "planned": p.planned,
+            "half_lives": "; ".join(h.state if h.step is None else f"{h.step:.1f}" for h in p.half_lives),
+        }
+        for p in found
+    )  # fmt: skip

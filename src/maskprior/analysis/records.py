@@ -1,0 +1,119 @@
+"""From planned runs to what is known of them. Missing and diverged runs stay in the list: n is always n of planned."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from maskprior.analysis import persistence
+from maskprior.config.settings import Settings
+from maskprior.runs.record import Arrays, Record, read_arrays, read_record
+from maskprior.runs.spec import Run, built_experiments, make_run, planned_runs
+from maskprior.runs.store import Resolved, resolve_record
+
+Status = Literal["completed", "diverged", "missing"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A planned run and its record, if there is one."""
+
+    resolved: Resolved
+    record: Record | None
+
+    @property
+    def run(self) -> Run:
+        return self.resolved.run
+
+    @property
+    def source(self) -> str:
+        """`published`, `local` or `missing`."""
+        return self.resolved.source
+
+    @property
+    def status(self) -> Status:
+        return self.record.status if self.record else "missing"
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """The record's arrays; empty where there is no record."""
+        return read_arrays(self.resolved.path, self.record) if self.record else {}
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """The final metrics that have a value, and the prior's alignments from the persistence arrays.
+
+        A diverged run has none: its numbers are not results.
+        """
+        if self.record is None or self.status != "completed":
+            return {}
+        measured = {name: value for name, value in self.record.metrics.items() if value is not None}
+        return measured | persistence.scalars(self.arrays)
+
+    @property
+    def reference(self) -> dict[str, float]:
+        return self.record.reference if self.record else {}
+
+
+def load(runs: Iterable[Run], *, recompute: bool = False) -> list[Entry]:
+    """The entry of every run. UserError (exit code 3) for a record that is there and corrupt."""
+    entries = []
+    for run in runs:
+        resolved = resolve_record(run, recompute=recompute)
+        record = read_record(resolved.path) if resolved.source != "missing" else None
+        entries.append(Entry(resolved, record))
+    return entries
+
+
+def load_target(target: str, settings: Settings) -> list[Entry]:
+    """The entries of a target's planned runs at the chosen scale."""
+    return load(planned_runs(target, settings), recompute=settings.recompute)
+
+
+def load_cell(experiment: str, task: str, method: str, settings: Settings) -> list[Entry]:
+    """The entries of one cell, one per planned seed; none for an experiment that has no configuration yet."""
+    if experiment not in built_experiments():
+        return []
+    first = make_run(experiment, task, method, scale=settings.scale)
+    return load((replace(first, seed=seed) for seed in range(settings.seeds)), recompute=settings.recompute)
+
+
+def cells(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
+    """(task, method[+variant]) -> its entries in the order of the seeds; the cells in the order of the plan."""
+    found: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        found.setdefault((entry.run.task, entry.run.method_variant), []).append(entry)
+    return found
+
+
+def by_seed(entries: Sequence[Entry], metric: str) -> dict[int, float]:
+    """Seed -> value of a metric, for the completed runs that have it."""
+    return {entry.run.seed: entry.metrics[metric] for entry in entries if metric in entry.metrics}
+
+
+def reference(entries: Sequence[Entry], name: str) -> float | None:
+    """What a known solution scores on the cell's task; None before any run is there."""
+    return next((entry.reference[name] for entry in entries if name in entry.reference), None)
+
+
+def sources(entries: Iterable[Entry]) -> dict[str, int]:
+    """How many of the planned runs are published, local and missing; only what occurs."""
+    count = {"published": 0, "local": 0, "missing": 0}
+    for entry in entries:
+        count[entry.source] += 1
+    return {name: n for name, n in count.items() if n}
+
+
+def frame(entries: Iterable[Entry]) -> Any:
+    """A tidy pandas DataFrame: one row per planned run: its name, source, status and every metric (NaN if none)."""
+    import pandas as pd
+
+    rows = []
+    for entry in entries:
+        run = entry.run
+        row: dict[str, Any] = {
+            "experiment": run.experiment, "task": run.task, "method": run.method_variant, "scale": run.scale,
+            "seed": run.seed, "source": entry.source, "status": entry.status,
+        }  # fmt: skip
+        rows.append(row | entry.metrics)
+    return pd.DataFrame(rows)
