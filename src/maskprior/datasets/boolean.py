@@ -59,9 +59,9 @@ def interpolator(task: str, x: np.ndarray) -> np.ndarray:
 
 
 def monomials(task: str) -> list[tuple[int, ...]]:
-    """The monomials whose coefficients are followed: all subsets of {x0, x1, x2}, for cyclic3 also x6 x7 x8."""
+    """The monomials whose coefficients are followed: all subsets of {x0, x1, x2}, for cyclic3 also x3 x4 x5."""
     subsets: list[tuple[int, ...]] = [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
-    return [*subsets, (6, 7, 8)] if task == "cyclic3" else subsets
+    return [*subsets, (3, 4, 5)] if task == "cyclic3" else subsets
 
 
 def monomial_name(monomial: tuple[int, ...]) -> str:
