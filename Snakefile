@@ -13,26 +13,23 @@ from snakemake_interface_executor_plugins.settings import DeploymentMethod
 
 from maskprior.analysis import pdf
 from maskprior.analysis.notebooks import read_notebooks
-from maskprior.config.settings import read_settings
 from maskprior.runs.locks import warn_of_differences
 from maskprior.workflow import (
+    analysis_sources,
     check_current,
     gpus,
     notebook_records,
+    read_settings,
     target_files,
     target_names,
 )
 
 # Jobs use the interpreter that runs this workflow (a conda environment goes before it) and the package in src/.
 os.environ.update(
-    PYTHONPATH=os.pathsep.join(
-        [str(PROJECT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    ),
-    PATH=os.pathsep.join(
-        [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
-    ),
+    PYTHONPATH=os.pathsep.join([str(PROJECT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
 )
-settings = read_settings(dict(config))
+settings = read_settings(config)
 
 
 include: "workflow/rules/training.smk"

@@ -1,16 +1,32 @@
 """What the Snakefile asks the package: which files a target needs, and which runs would make them."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from maskprior import paths
 from maskprior.analysis.notebooks import Notebook, read_notebooks
 from maskprior.config.settings import Settings
+from maskprior.config.settings import read_settings as settings_of
 from maskprior.errors import UserError
 from maskprior.runs.fingerprint import fingerprint
 from maskprior.runs.spec import make_run, planned_runs, targets
 from maskprior.runs.store import record_path, relative, resolve_record
 
 NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+
+
+def read_settings(overrides: Mapping[str, Any]) -> Settings:
+    """The settings with the workflow's --config on top. A wrong configuration ends the program with one line."""
+    try:
+        settings = settings_of(dict(overrides))
+        planned_runs("all", settings)
+        read_notebooks()
+    except UserError as error:
+        print(f"snakemake: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    return settings
 
 
 def record_files(target: str, settings: Settings) -> list[str]:
@@ -22,6 +38,12 @@ def record_files(target: str, settings: Settings) -> list[str]:
 def notebook_records(notebook: Notebook, settings: Settings) -> list[str]:
     """The records a notebook reads, each once."""
     return list(dict.fromkeys(file for target in notebook.records for file in record_files(target, settings)))
+
+
+def analysis_sources() -> list[str]:
+    """What every notebook's output depends on beside its records. Cheap to rebuild, so times may decide."""
+    config = [paths.config() / name for name in ("claims.yaml", "reported_values.csv")]
+    return [relative(path) for path in [*config, *sorted((paths.package() / "analysis").glob("*.py"))]]
 
 
 def target_names() -> list[str]:

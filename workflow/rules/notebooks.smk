@@ -9,13 +9,10 @@ for name, notebook in read_notebooks().items():
             f"notebook_{name}"
         input:
             source=f"notebooks/{name}.py",
-            config=["config/claims.yaml", "config/reported_values.csv"],
+            sources=analysis_sources(),
             records=notebook_records(notebook, settings),
         output:
-            [
-                report(f, category=REPORTED[f[-4:]]) if f[-4:] in REPORTED else f
-                for f in notebook.outputs
-            ],
+            [report(f, category=REPORTED[f[-4:]]) if f[-4:] in REPORTED else f for f in notebook.outputs],
         log:
             notebook=f"results/logs/notebooks/{name}.ipynb",
             messages=f"results/logs/notebooks/{name}.log",

@@ -1,6 +1,6 @@
 """Notebooks as rules: which records each reads, which files it writes, and how it is executed reproducibly.
 
-`python -m maskprior.analysis.notebooks run table1 --executed results/logs/table1.ipynb` executes notebooks/table1.py.
+`python -m maskprior.analysis.notebooks table1 --executed results/logs/table1.ipynb` executes notebooks/table1.py.
 """
 
 import argparse
@@ -50,8 +50,8 @@ def execute(source: Path, executed: Path, parameters: dict[str, Any]) -> None:
     import papermill
 
     os.environ["SOURCE_DATE_EPOCH"] = SOURCE_DATE_EPOCH
-    # The kernel must find the package and this interpreter's kernel, whoever started it.
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(paths.package().parent), os.environ.get("PYTHONPATH")]))
+    # The kernel is another process: it must find the same package as this one.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(paths.package().parent), *_set("PYTHONPATH")])
     notebook = jupytext.read(source)
     notebook.metadata["kernelspec"] = {"name": "python3", "language": "python", "display_name": "Python 3"}
     executed.parent.mkdir(parents=True, exist_ok=True)
@@ -74,6 +74,10 @@ def normalised(content: bytes) -> bytes:
         cell["metadata"].pop("papermill", None)
         cell["metadata"].pop("execution", None)
     return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _set(variable: str) -> list[str]:
+    return [value] if (value := os.environ.get(variable)) else []
 
 
 def main(arguments: list[str] | None = None) -> int:

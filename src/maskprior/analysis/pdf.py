@@ -13,12 +13,12 @@ from pathlib import Path
 
 from maskprior import paths
 from maskprior.analysis.notebooks import SOURCE_DATE_EPOCH, read_notebooks
-from maskprior.errors import DATA, UserError
+from maskprior.errors import DATA, UserError, few
 from maskprior.files import write_atomically
+from maskprior.runs.store import relative
 
 PACKAGES = "texlive-latex-recommended texlive-science texlive-pictures texlive-fonts-recommended latexmk"
 SOURCES = (".tex", ".bib", ".bst", ".cls", ".sty", ".pdf")
-NAMED = 3
 
 
 def inputs() -> list[str]:
@@ -27,7 +27,7 @@ def inputs() -> list[str]:
     output = paper / "main.pdf"
     generated = [file for notebook in read_notebooks().values() for file in notebook.outputs]
     written = [
-        path.relative_to(paths.root()).as_posix()
+        relative(path)
         for path in sorted(paper.rglob("*"))
         if path.is_file() and path != output and not path.is_relative_to(paper / "generated")
     ]
@@ -37,7 +37,7 @@ def inputs() -> list[str]:
 def sources() -> list[str]:
     """Inputs of the workflow's rule. With LaTeX installed later the set differs, and the PDF is built anew."""
     pointer = _published().with_name("paper.dvc")
-    return inputs() if has_latex() or not pointer.exists() else [*inputs(), pointer.relative_to(paths.root()).as_posix()]
+    return inputs() if has_latex() or not pointer.exists() else [*inputs(), relative(pointer)]
 
 
 def has_latex() -> bool:
@@ -77,16 +77,17 @@ def restore() -> str:
     folder = _published()
     install = f"to build it here: apt-get install {PACKAGES}, then make reproduce"
     if not (folder / "main.pdf").exists():
-        pulled = subprocess.run([sys.executable, "-m", "dvc", "pull", "-q", f"{folder}.dvc"], cwd=paths.root(), check=False)
-        if pulled.returncode or not (folder / "main.pdf").exists():
-            raise UserError(f"paper/main.pdf: no LaTeX (latexmk) here and no cached PDF in results/published; {install}", DATA)
+        _dvc("pull", "-q", f"{folder}.dvc")
+    if not (folder / "main.pdf").exists():
+        raise UserError(f"paper/main.pdf: no LaTeX (latexmk) here and no cached PDF to restore; {install}", DATA)
     built_from, here = json.loads((folder / "inputs.json").read_text()), _hashes()
     write_atomically(paths.root() / "paper" / "main.pdf", (folder / "main.pdf").read_bytes())
     changed = sorted(file for file in built_from.keys() | here.keys() if built_from.get(file) != here.get(file))
     if changed:
-        named = ", ".join(changed[:NAMED]) + (f" and {len(changed) - NAMED} more" if len(changed) > NAMED else "")
-        return f"paper/main.pdf: no LaTeX here, the cached PDF was restored, BUT its inputs differ here ({named}); {install}"
-    return f"paper/main.pdf: no LaTeX here, the PDF built from these same inputs was restored; {install}"
+        return (
+            f"paper/main.pdf: no LaTeX; restored the cached PDF, BUT its inputs differ: {few(changed)}; {install}"
+        )
+    return f"paper/main.pdf: no LaTeX; restored the PDF that was built from these same inputs; {install}"
 
 
 def publish() -> str:
@@ -94,13 +95,17 @@ def publish() -> str:
     folder = _published()
     write_atomically(folder / "main.pdf", (paths.root() / "paper" / "main.pdf").read_bytes())
     write_atomically(folder / "inputs.json", (json.dumps(_hashes(), indent=1) + "\n").encode())
-    for words in (["add", "-q", str(folder)], ["push", "-q", f"{folder}.dvc"]):
-        subprocess.run([sys.executable, "-m", "dvc", *words], cwd=paths.root(), check=True)
+    if _dvc("add", "-q", str(folder)) or _dvc("push", "-q", f"{folder}.dvc"):
+        raise UserError("results/published/paper: DVC could not store it (its message is above)", DATA)
     return "results/published/paper.dvc: published; commit it with artifacts/dvc-remote"
 
 
 def _published() -> Path:
     return paths.results("published") / "paper"
+
+
+def _dvc(*words: str) -> int:
+    return subprocess.run([sys.executable, "-m", "dvc", *words], cwd=paths.root(), check=False).returncode
 
 
 def _hashes() -> dict[str, str]:

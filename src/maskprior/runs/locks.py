@@ -6,7 +6,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-NAMED = 3
+from maskprior.errors import few
 
 
 def locked_versions(lock: Path) -> dict[str, str]:
@@ -43,8 +43,7 @@ def warn_of_differences(requirements: Path) -> None:
     with_torch = any(importlib.metadata.distributions(name="torch"))
     for lock, remedy in (("report.txt", "make reproduce"), *([("train.txt", "make setup")] if with_torch else [])):
         if found := differences(requirements / lock):
-            named = ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED} more" if len(found) > NAMED else "")
             print(
-                f"warning: this environment is not the one of requirements/{lock}: {named}; `{remedy}` makes a locked one",
+                f"warning: not the versions of requirements/{lock}: {few(found)}; `{remedy}` makes a locked one",
                 file=sys.stderr,
             )
