@@ -1,0 +1,43 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Claims and every number in the text
+#
+# All published numbers and the statements about the Boolean tasks, each with its test on records (config/claims.yaml).
+
+# %% tags=["parameters"]
+scale = "reduced"
+seeds = 5
+recompute = False
+
+# %%
+from maskprior.config.settings import read_settings
+
+settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
+
+# %%
+from maskprior.analysis import claims, claims_table, macros
+from maskprior.analysis.output import write_text
+from maskprior.analysis.records import load_target
+
+verdicts = claims.evaluate(settings)
+claims.count(verdicts)
+
+# %%
+frame = claims_table.claims_frame(verdicts)
+frame[["id", "verdict", "detail"]]
+
+# %%
+entries = list({entry.run: entry for target in ("table1", "table4") for entry in load_target(target, settings)}.values())
+write_text("claims.csv", frame.to_csv(index=False))
+write_text("claims.tex", claims_table.published_claims_latex(verdicts))
+write_text("statements.tex", claims_table.statements_latex(verdicts))
+write_text("verdicts.tex", claims_table.verdict_counts_latex(verdicts))
+write_text("inconsistencies.tex", claims_table.inconsistencies_latex(claims.read_reported()))
+write_text("macros.tex", macros.latex(macros.macros(entries, verdicts, settings)))

@@ -1,0 +1,33 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Figure 2: the patterns
+#
+# Which token may attend to which, per task. Reconstructed from the paper's text: its figure was not available as data.
+
+# %% tags=["parameters"]
+scale = "reduced"
+seeds = 5
+recompute = False
+
+# %%
+from maskprior.config.settings import read_settings
+
+settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
+
+# %%
+from maskprior.analysis import figures
+from maskprior.datasets.boolean import TASKS
+
+figures.use_style()
+figures.save(figures.patterns(TASKS, scale), "figure2")
+
+# %% [markdown]
+# 2Parity lets the first two tokens see each other and nothing else; Cyclic3 is local; Majority3 keeps every token to itself;
+# ThreeSym gives each head one pair. Every row has an open entry: a row that is all closed is neutral under softmax.

@@ -1,0 +1,40 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Figures 5 and 6: attention before and after training, and the masks it starts from
+#
+# Figure 5 shows the first head of the first layer, as the paper does, for the first seed. The persistence notebook has all
+# layers, heads and seeds.
+
+# %% tags=["parameters"]
+scale = "reduced"
+seeds = 5
+recompute = False
+
+# %%
+from maskprior.config.settings import read_settings
+
+settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
+
+# %%
+from maskprior.analysis import figures
+from maskprior.analysis.records import load_target
+from maskprior.datasets.boolean import TASKS
+
+figures.use_style()
+entries = load_target("table1", settings)
+methods = ("structured_svd", "structured_opt", "mask")
+figures.save(figures.attention_before_after(entries, ("2parity", "majority3"), methods), "figure5")
+
+# %% [markdown]
+# *Before* says what the initialisation wrote into the attention map, *after* what training left of it. Compare each *before*
+# with the pattern first: what is not there at the start cannot be washed out.
+
+# %%
+figures.save(figures.initial_masks(TASKS, scale), "figure6")

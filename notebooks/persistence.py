@@ -1,0 +1,53 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Persistence at three levels
+#
+# A prior can last in the parameter (the mask, or the query-key logits), in the attention map, and in the function, and the three can
+# part ways. Alignment c(t) is the cosine with the pattern, mean over layers and heads; E(t) is 1 when the network is
+# right on unseen inputs and 0 when it is as far off as the minimum-degree interpolator.
+
+# %% tags=["parameters"]
+scale = "reduced"
+seeds = 5
+recompute = False
+
+# %%
+from maskprior.config.settings import read_settings
+
+settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
+
+# %%
+from maskprior.analysis import figures, persistence_table
+from maskprior.analysis.output import write_text
+from maskprior.analysis.records import cells, load_target
+from maskprior.datasets.boolean import TASKS
+
+figures.use_style()
+entries = load_target("table1", settings) + load_target("table4", settings)
+entries = list({entry.run: entry for entry in entries}.values())
+methods = ("default", "structured_svd", "structured_opt", "mask", "mask_zero", "mask_fixed")
+figures.save(figures.three_levels(entries, TASKS, methods), "persistence")
+
+# %%
+found = [
+    persistence_table.persisted(members, level)
+    for (task, method), members in sorted(cells(entries).items(), key=lambda item: TASKS.index(item[0][0]))
+    if method in methods and method != "default"
+    for level in persistence_table.LEVELS
+]
+frame = persistence_table.persistence_frame(found)
+write_text("persistence.tex", persistence_table.persistence_latex(found))
+write_text("persistence.csv", frame.to_csv(index=False))
+frame
+
+# %% [markdown]
+# The half-life is the first step at which c(t) is below half of c(0); for the function, below half of its best value, counted from
+# when that was reached. *Never there* means that the start (for the function: the best moment) had nothing to retain; *not
+# reached* that it lasted to the end.
