@@ -56,3 +56,12 @@ def read(name: str) -> Manifest:
             DATA,
         )
     return manifest
+
+
+def open_prepared(name: str) -> tuple[Path, Manifest]:
+    """Folder and manifest of a prepared data set whose files are all there with their sizes; else UserError (3)."""
+    folder, made = prepared_folder(name), read(name)
+    for file, checksum in made.files.items():
+        if not (folder / file).is_file() or (folder / file).stat().st_size != checksum.size:
+            raise UserError(f"data set {name}: data/{name}/{file} is missing or cut short; run: dvc repro {name}", DATA)
+    return folder, made

@@ -1,0 +1,43 @@
+"""Text as token ids, for the language experiment.
+
+Shape letters: n tokens of a split, B sequences of a batch, T tokens of a sequence (block).
+"""
+
+import zlib
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from maskprior.datasets import bpe, manifest
+
+VOCABULARY = 50257
+
+
+def load(name: str, split: str) -> NDArray[np.uint16]:
+    """GPT-2 token ids of a split as one sequence, (n,), mapped from disk. UserError (3) if it is not prepared."""
+    folder, _ = manifest.open_prepared(name)
+    return np.load(folder / f"{split}.npy", mmap_mode="r")
+
+
+def batch(
+    tokens: NDArray[np.uint16], *, block: int, batch_size: int, seed: int, stream: str, step: int
+) -> tuple[Tensor, Tensor]:
+    """Inputs and targets (B, T), int64: B windows that begin anywhere, targets one token later.
+
+    Beginnings are uniform on 0 … n - T - 1 and depend on (seed, stream, step) alone; `stream` names what the batch
+    is for ("train", "validation"), so evaluating never changes what is trained on.
+    """
+    if len(tokens) <= block:
+        raise ValueError(f"block {block}: the split has only {len(tokens)} tokens")
+    key = np.random.SeedSequence((seed, zlib.crc32(stream.encode()), step))
+    starts = np.random.Generator(np.random.PCG64(key)).integers(0, len(tokens) - block, size=batch_size)
+    windows = torch.from_numpy(tokens[starts[:, None] + np.arange(block + 1)].astype(np.int64))
+    return windows[:, :-1], windows[:, 1:]
+
+
+def decode(ids: list[int]) -> str:
+    """The text of GPT-2 token ids."""
+    manifest.open_prepared(bpe.NAME)
+    return bpe.tokenizer(manifest.prepared_folder(bpe.NAME)).decode(ids)
