@@ -10,6 +10,7 @@ from maskprior.errors import UserError
 
 if TYPE_CHECKING:
     from maskprior.config.settings import Settings
+    from maskprior.runs.spec import Run
 
 app = typer.Typer(
     help="Plan, run, show, compare and publish the runs behind the paper's tables and figures.",
@@ -100,6 +101,118 @@ def run(
         with training_progress(chosen.name) as progress:
             path = execute(chosen, device=chosen_device, progress=progress)
     typer.echo(relative(path))
+
+
+@app.command()
+def show(
+    record: Annotated[str, typer.Argument(help="a record's path, or a run's name (boolean/2parity/mask/seed0)")],
+    scale: Scale = None,
+) -> None:
+    """Show a record: its numbers beside the published ones, where it ran, what it is made of."""
+    from maskprior.analysis.claims import read_reported
+    from maskprior.runs import summary
+
+    path = summary.find(record, _settings(scale=scale))
+    summary.show(path, [(row.experiment, row.task, row.method, row.metric, row.digits) for row in read_reported()])
+
+
+@app.command()
+def compare(
+    words: Annotated[list[str], typer.Argument(help="a target, a run's name, or EXPERIMENT TASK METHOD (with --seed)")],
+    seed: int = 0,
+    scale: Scale = None,
+    seeds: Seeds = None,
+) -> None:
+    """Compare local records with the published ones; exit code 4 if one is outside the tolerance."""
+    from maskprior.runs.compare import compare_all
+
+    target = f"{'/'.join(words)}/seed{seed}" if len(words) == 3 else "/".join(words)
+    compare_all(_runs(target, scale=scale, seeds=seeds))
+
+
+@app.command()
+def verify(target: Target = "all", scale: Scale = None, seeds: Seeds = None) -> None:
+    """Check that every published record of a target is there and intact; exit code 3 if not."""
+    from maskprior.runs.verify import verify_all
+
+    verify_all(_runs(target, scale=scale, seeds=seeds))
+
+
+@app.command()
+def publish(
+    target: Target = "all",
+    scale: Scale = None,
+    seeds: Seeds = None,
+    replace: Annotated[bool, typer.Option("--replace", help="also where there is a published record")] = False,
+    dvc: Annotated[bool, typer.Option(help="track and push them with DVC")] = True,
+) -> None:
+    """Copy intact local records to results/published and hand them to DVC."""
+    from maskprior.runs.publish import publish
+
+    publish(_runs(target, scale=scale, seeds=seeds), replace=replace, dvc=dvc, smoke=scale == "smoke")
+
+
+@app.command()
+def rekey(
+    experiment: Annotated[str | None, typer.Option(help="boolean, … [default: all]")] = None,
+    scale: Scale = None,
+    device: Device = None,
+    jobs: Annotated[int, typer.Option(min=1, help="replay so many records at once")] = 1,
+    dvc: Annotated[bool, typer.Option(help="track and push the published ones with DVC")] = True,
+) -> None:
+    """Re-stamp records whose code moved while golden records and first losses stayed, bit for bit."""
+    from maskprior.runs import environment
+    from maskprior.runs.rekey import rekey
+    from maskprior.runs.spec import built_experiments
+
+    settings = _settings(scale=scale, device=device)
+    environment.pin()
+    from maskprior.experiments.run import execute, replay_losses
+
+    for name in [experiment] if experiment else built_experiments():
+        rekey(name, settings, replay=replay_losses, execute=execute, jobs=jobs, dvc=dvc)
+
+
+@app.command()
+def golden(
+    experiment: Annotated[str | None, typer.Option(help="boolean, … [default: all]")] = None,
+    write: Annotated[bool, typer.Option("--write", help="make the current numbers the expected ones")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="train so many at once")] = 1,
+) -> None:
+    """Check the golden smoke records in tests/golden against the current code; exit code 4 if a number moved."""
+    from maskprior.runs import environment
+    from maskprior.runs.golden import check, write_golden
+    from maskprior.runs.spec import built_experiments
+
+    environment.pin()
+    from maskprior.experiments.run import execute
+
+    for name in [experiment] if experiment else built_experiments():
+        (write_golden if write else check)(name, execute, jobs=jobs)
+
+
+@app.command()
+def claims(
+    all: Annotated[bool, typer.Option("--all", help="every claim, not only the counts")] = False,
+    scale: Scale = None,
+    seeds: Seeds = None,
+) -> None:
+    """How many published numbers and statements are reproduced."""
+    from maskprior.analysis.claims import count, evaluate
+
+    verdicts = evaluate(_settings(scale=scale, seeds=seeds))
+    for found in verdicts if all else ():
+        typer.echo(f"{found.claim.id}: {found.verdict} ({found.scale}): {found.detail}")
+    typer.echo(
+        ", ".join(f"{number} {name}" for name, number in count(verdicts).items()) + f" of {len(verdicts)} claims"
+    )
+
+
+def _runs(target: str, **given: Any) -> "list[Run]":
+    """The runs of a target at the scale and with the seeds of config/config.yaml or the given ones."""
+    from maskprior.runs.plan import target_runs
+
+    return target_runs(target, _settings(**given))
 
 
 def _settings(**given: Any) -> "Settings":

@@ -58,7 +58,8 @@ def describe(device: str) -> dict[str, Any]:
 
 def device_class(environment: dict[str, Any]) -> tuple[Any, ...]:
     """What must agree for two results to agree bit for bit."""
-    return tuple(environment[key] for key in ("torch", "platform", "device", "threads", "instruction_set"))
+    versions = tuple(environment[key] for key in ("torch", "platform", "device", "threads", "instruction_set"))
+    return (*versions, *sorted(environment["pinned"].items()))
 
 
 def cpu_family() -> str:

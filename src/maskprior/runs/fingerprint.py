@@ -28,7 +28,7 @@ class Fingerprint:
 
     @property
     def digest(self) -> str:
-        return _hash(canonical({"config": self.config, "data": self.data, "code": self.code}))
+        return canonical_hash({"config": self.config, "data": self.data, "code": self.code})
 
     @property
     def short(self) -> str:
@@ -59,12 +59,16 @@ def _data_hash(dataset: str, registry: bytes, class_lists: tuple[bytes, ...]) ->
 
 
 def config_hash(config: Section) -> str:
-    return _hash(canonical(config.model_dump()))
+    return canonical_hash(config.model_dump())
 
 
 def canonical(value: Any) -> str:
     """JSON with sorted keys and exact floats. TypeError for any type that JSON does not have, and for inf and nan."""
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def canonical_hash(value: Any) -> str:
+    return _hash(canonical(value))
 
 
 def code_hash(experiment: str) -> str:
@@ -73,7 +77,7 @@ def code_hash(experiment: str) -> str:
     modules = import_closure(top)
     if top not in modules:
         raise UserError(f"config/experiments/{experiment}.yaml: its code, {top}, does not exist")
-    return _hash(canonical({name: syntax_hash(path) for name, path in modules.items()}))
+    return canonical_hash({name: syntax_hash(path) for name, path in modules.items()})
 
 
 def import_closure(module: str) -> dict[str, Path]:

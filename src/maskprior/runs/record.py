@@ -96,12 +96,27 @@ def pack_arrays(arrays: Arrays) -> tuple[bytes, str]:
 
 def write_record(path: Path, record: Record, arrays: bytes) -> None:
     """Write both files; the JSON comes last, so a record that is seen is whole. A record of other arrays goes first."""
+    text = json.dumps(record.model_dump(), indent=1, allow_nan=False) + "\n"
+    _write(path, text.encode(), arrays)
+
+
+def copy_record(source: Path, destination: Path) -> None:
+    """Copy both files of a record, byte for byte and as safely as they were written."""
+    _write(destination, source.read_bytes(), source.with_suffix(".safetensors").read_bytes())
+
+
+def remove_record(path: Path) -> None:
+    """The JSON goes first, so that no half of a record is ever seen."""
+    path.unlink()
+    path.with_suffix(".safetensors").unlink(missing_ok=True)
+
+
+def _write(path: Path, text: bytes, arrays: bytes) -> None:
     file = path.with_suffix(".safetensors")
     if path.exists() and not (file.exists() and file.read_bytes() == arrays):
         path.unlink()
     write_atomically(file, arrays)
-    text = json.dumps(record.model_dump(), indent=1, allow_nan=False) + "\n"
-    write_atomically(path, text.encode())
+    write_atomically(path, text)
 
 
 def read_record(path: Path) -> Record:
