@@ -158,7 +158,10 @@ class StepProbe:
             moved = module.query_key_logits(state.inputs) - state.logits
             found = {
                 **gradients,
-                "query_key_step": torch.cat([_per_head(query, module), _per_head(key, module)], 1).square().mean(1).sqrt(),
+                "query_key_step": torch.cat([_per_head(query, module), _per_head(key, module)], 1)
+                .square()
+                .mean(1)
+                .sqrt(),
                 "query_key_logit_step": _centred(moved).square().mean(dim=(0, 2, 3)).sqrt(),
                 "mask_step": nothing,
                 "mask_logit_step": nothing,
@@ -179,7 +182,7 @@ class StepProbe:
     def _gradients(module: Attention) -> dict[str, Tensor]:
         nothing = torch.full((module.heads,), math.nan, device=module.out.weight.device)
 
-        def norm(parameter: nn.Parameter | None) -> Tensor:
+        def norm(parameter: Tensor | None) -> Tensor:
             if parameter is None or parameter.grad is None:
                 return nothing
             return _per_head(parameter.grad, module).norm(dim=1)
@@ -234,7 +237,8 @@ def _mask_measures(
     mask_gap = gap(bias, opened, rows)
     drift = (module.mask_logits - initial).flatten(1).square().mean(1).sqrt()
     beyond = nothing if decayed is None else (module.mask_logits - decayed).flatten(1).square().mean(1).sqrt()
-    found = (alignment(bias, target, rows), mask_gap, spread / mask_gap.abs().clamp_min(1e-6), drift, beyond)
+    override = torch.where(mask_gap > 0, spread / mask_gap, math.nan)
+    found = (alignment(bias, target, rows), mask_gap, override, drift, beyond)
     return dict(zip(names, found, strict=True))
 
 
@@ -242,9 +246,16 @@ def _bounds(module: Attention, state: LayerState) -> dict[str, Tensor]:
     def split(x: Tensor) -> Tensor:
         return x.unflatten(-1, (module.heads, module.head_dim)).transpose(1, 2)
 
-    few = slice(0, 64)
+    # Every so many rows, so that the samples stay balanced and are about 64.
+    few = slice(None, None, max(1, len(state.inputs) // 64))
     queries, keys = split(module.query(state.inputs[few])), split(module.key(state.inputs[few]))
-    return sensitivities(queries, keys, state.attention[few], module.mask_logits)
+    m, slope = module.mask_logits, None
+    if m is not None:
+        slope = (-m).sigmoid() if module.form == "log_sigmoid" else torch.ones_like(m)
+    found = sensitivities(queries, keys, state.attention[few], slope)
+    # The theorem is about a softmax; a Hadamard-masked map is none.
+    undefined = m is not None and module.form == "hadamard"
+    return {name: torch.full_like(value, math.nan) for name, value in found.items()} if undefined else found
 
 
 def _bias(mask_logits: Tensor, module: Attention) -> Tensor:

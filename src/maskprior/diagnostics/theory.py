@@ -51,18 +51,22 @@ def bound_mask(p: Tensor) -> Tensor:
     return p
 
 
-def sensitivities(queries: Tensor, keys: Tensor, p: Tensor, mask_logits: Tensor | None) -> dict[str, Tensor]:
+def sensitivities(queries: Tensor, keys: Tensor, p: Tensor, mask_slope: Tensor | None) -> dict[str, Tensor]:
     """Actual size and bound of the three derivatives, averaged over samples, rows and entries: name -> (H,).
 
-    Queries and keys (B, H, N, d), p (B, H, N, N), M (H, N, N). `<part>_sensitivity` is the mean norm of the
-    derivative (for keys and mask of its largest j), `<part>_bound` the mean of Corollary 1's bound with B_k, B_q
-    the largest norms in the head. Mask entries are NaN without a mask.
+    Queries and keys (B, H, N, d), p (B, H, N, N). `mask_slope`, (H, N, N), is the bias's derivative by M: sigmoid(-M)
+    for log sigmoid(M), 1 for a raw bias. `<part>_sensitivity` is the mean norm of the derivative (for keys and mask of
+    its largest j), `<part>_bound` the mean of Corollary 1's bound with B_k, B_q the largest norms in the head. Mask
+    entries are NaN without a mask.
     """
     head_dim = keys.shape[-1]
-    # |dp_i/dk_j| = |jacobian_ij| |q| / sqrt(d) and its largest j is never needed as a (N, N, d) tensor.
-    jacobian = softmax_jacobian(p).abs()
-    actual_query = derivative_query(p, keys.unsqueeze(2)).norm(dim=-1)
-    actual_keys = jacobian.amax(-1) * queries.norm(dim=-1).unsqueeze(-1) / math.sqrt(head_dim)
+    # Norms without the (N, N, N) and (N, N, d) tensors: |k_i - k|^2 expands, and max_j |p_i (delta_ij - p_j)| is
+    # p_i (1 - p_i), for no other p_j exceeds 1 - p_i.
+    mean_key = p @ keys
+    squared = keys.square().sum(-1).unsqueeze(-2) - 2 * mean_key @ keys.transpose(-2, -1)
+    spread = (squared + mean_key.square().sum(-1, keepdim=True)).clamp_min(0).sqrt()
+    actual_query = p * spread / math.sqrt(head_dim)
+    actual_keys = p * (1 - p) * queries.norm(dim=-1).unsqueeze(-1) / math.sqrt(head_dim)
     key_norm, query_norm = keys.norm(dim=-1).amax(-1), queries.norm(dim=-1).amax(-1)
     found = {
         "query_sensitivity": actual_query,
@@ -72,7 +76,10 @@ def sensitivities(queries: Tensor, keys: Tensor, p: Tensor, mask_logits: Tensor 
         "mask_sensitivity": torch.full_like(p, math.nan),
         "mask_bound": torch.full_like(p, math.nan),
     }
-    if mask_logits is not None:
-        found["mask_sensitivity"] = (jacobian * (-mask_logits).sigmoid().unsqueeze(-2)).amax(-1)
+    if mask_slope is not None:
+        weighted = p * mask_slope
+        first, second = weighted.topk(2, -1).values.unbind(-1)
+        largest_other = torch.where(weighted == first.unsqueeze(-1), second.unsqueeze(-1), first.unsqueeze(-1))
+        found["mask_sensitivity"] = p * torch.maximum((1 - p) * mask_slope, largest_other)
         found["mask_bound"] = bound_mask(p)
     return {name: value.mean(dim=(0, 2, 3)) for name, value in found.items()}

@@ -72,7 +72,8 @@ def prepare(config: BooleanConfig, seed: int, device: str) -> Prepared:
     def report(losses: Losses) -> Outcome:
         arrays = {**trace.arrays(), **persistence.arrays()}
         metrics = final_metrics(config.task, model, test)
-        metrics |= {"train_loss": float(np.mean(losses.values[-100:]))} | best(arrays) | fidelity(arrays)
+        last = losses.values[-100:]
+        metrics |= {"train_loss": float(np.mean(last)) if last else float("nan")} | best(arrays) | fidelity(arrays)
         metrics["init_fidelity_position_open_mass"] = position_fidelity
         names = [data.monomial_name(monomial) for monomial in data.monomials(config.task)]
         coefficients = predict(model, test).numpy(force=True) @ data.characters(test.x, data.monomials(config.task))
@@ -116,12 +117,10 @@ def build_model(config: BooleanConfig) -> Encoder:
 
 def write_prior(model: Encoder, config: BooleanConfig, pattern: Pattern, noise: torch.Generator) -> None:
     """Put the pattern where the method keeps it."""
-    mask = {"amplitude": config.mask.amplitude, "form": config.mask.form}
     match config.method:
-        case "mask":
-            write_mask(model, pattern, learnable=True, **mask)
-        case "mask_fixed":
-            write_mask(model, pattern, learnable=False, **mask)
+        case "mask" | "mask_fixed":
+            learnable = config.method == "mask"
+            write_mask(model, pattern, amplitude=config.mask.amplitude, learnable=learnable, form=config.mask.form)
         case "mask_zero":
             write_zero_mask(model)
         case "structured_svd":
@@ -189,7 +188,7 @@ def probe_measures(task: str, model: nn.Module, probe: Rows) -> dict[str, float 
 def best(arrays: dict[str, np.ndarray]) -> dict[str, float]:
     """The lowest test loss during training, estimated on the probe batch, and its step."""
     losses = arrays["trace/test_loss"]
-    at = int(np.nanargmin(losses))
+    at = int(np.argmin(np.where(np.isnan(losses), np.inf, losses)))
     return {"best_test_loss": float(losses[at]), "best_step": float(arrays["trace/step"][at])}
 
 

@@ -79,9 +79,10 @@ class Trace:
 
 
 class Persistence:
-    """The prior during training, at 0, 1, 3, 10, 30, … and the end. Step measures describe the step that follows a look.
+    """The prior during training: its state at 0, 1, 3, 10, 30, … and the end, and the updates that follow those looks.
 
-    The last look has no step after it, so the training's last step stands there.
+    `persistence/step` counts updates done before a look, `persistence/update` the index (from 0) of a measured update:
+    the one after each look, and the training's last.
     """
 
     def __init__(self, model: nn.Module, probe: Tensor, pattern: Pattern, config: OptimizerConfig) -> None:
@@ -112,15 +113,17 @@ class Persistence:
             self.step_probe = None
 
     def arrays(self) -> Arrays:
-        steps = {name: value for name, value in self.step_series.arrays("persistence").items() if "/step" != name[-5:]}
-        return {**self.state_series.arrays("persistence"), **steps, **self.maps()}
+        updates = self.step_series.arrays("persistence")
+        updates["persistence/update"] = updates.pop("persistence/step")
+        return {**self.state_series.arrays("persistence"), **updates, **self.maps()}
 
     def maps(self) -> Arrays:
         final = persistence.mean_attention(persistence.layer_states(self.model, self.probe))
         found = {"maps/attention_initial": self.initial_map, "maps/attention_final": final}
         if masks := mask_parameters(self.model):
             found["maps/mask_final"] = torch.stack(list(masks)).numpy(force=True)
-        return {name: value.astype(np.float16) for name, value in found.items()}
+        with np.errstate(over="ignore"):  # a diverged run's maps may not fit
+            return {name: value.astype(np.float16) for name, value in found.items()}
 
     def state(self) -> dict[str, Any]:
         series = [self.state_series.state(), self.step_series.state()]

@@ -2,12 +2,8 @@
 
 import importlib
 import math
-import time
 from pathlib import Path
 
-import torch
-
-from maskprior.errors import USAGE, UserError
 from maskprior.experiments.outcome import Prepared
 from maskprior.runs import environment
 from maskprior.runs.fingerprint import fingerprint
@@ -19,9 +15,8 @@ from maskprior.training.loop import Progress, train
 
 def execute(run: Run, *, device: str = "auto", progress: Progress | None = None) -> Path:
     """Train the run and write its local record, whose path is returned. An interrupted run goes on where it was."""
-    device = choose_device(device)
+    device = environment.choose_device(device)
     identity, path, checkpoint = fingerprint(run), record_path(run, "local"), checkpoint_path(run)
-    started = time.perf_counter()
     prepared = prepare(run, device)
     losses = train(prepared.setup, checkpoint=checkpoint, progress=progress)
     outcome = prepared.report(losses)
@@ -36,7 +31,7 @@ def execute(run: Run, *, device: str = "auto", progress: Progress | None = None)
         labels=outcome.labels,
         arrays_sha256=arrays_sha256,
         config=resolve(run).model_dump(),
-        environment=environment.describe(device) | {"seconds": round(time.perf_counter() - started, 1)},
+        environment=environment.describe(device) | {"seconds": round(losses.seconds, 1)},
     )
     write_record(path, record, packed)
     checkpoint.unlink(missing_ok=True)
@@ -45,22 +40,13 @@ def execute(run: Run, *, device: str = "auto", progress: Progress | None = None)
 
 def replay_losses(run: Run, count: int, *, device: str = "auto") -> list[float]:
     """The first `count` training losses of the run on the current code; nothing is written."""
-    return train(prepare(run, choose_device(device)).setup, stop=count).values
+    return train(prepare(run, environment.choose_device(device)).setup, stop=count).values
 
 
 def prepare(run: Run, device: str) -> Prepared:
     module = importlib.import_module(f"maskprior.experiments.{run.experiment}")
     prepared: Prepared = module.prepare(resolve(run), run.seed, device)
     return prepared
-
-
-def choose_device(wanted: str) -> str:
-    """`cpu` or `cuda`. UserError when CUDA is asked for and absent."""
-    if wanted == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if wanted == "cuda" and not torch.cuda.is_available():
-        raise UserError("device: cuda was asked for and this machine has none (use --device cpu)", USAGE)
-    return wanted
 
 
 def _finite(value: float) -> float | None:

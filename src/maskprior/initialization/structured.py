@@ -48,7 +48,14 @@ def write_structured_svd(
 
 
 def write_structured_opt(
-    model: nn.Module, positions: Tensor, pattern: Pattern, *, steps: int, lr: float, norm_every: int, generator: Generator
+    model: nn.Module,
+    positions: Tensor,
+    pattern: Pattern,
+    *,
+    steps: int,
+    lr: float,
+    norm_every: int,
+    generator: Generator,
 ) -> None:
     """W_Q, W_K minimising |softmax(P W_Q W_K^T P^T / sqrt(d)) - T|^2 by Adam, the same solution in every layer.
 

@@ -51,13 +51,16 @@ class Setup:
 
 @dataclass
 class Losses:
-    """Training losses, exact. `diverged` is set by the first loss that is not finite."""
+    """Training losses, exact. `diverged` is set by the first loss that is not finite; `seconds` counts all attempts."""
 
     values: list[float] = field(default_factory=list)
     diverged: bool = False
+    seconds: float = 0.0
 
 
-def train(setup: Setup, *, checkpoint: Path | None = None, progress: Progress | None = None, stop: int | None = None) -> Losses:
+def train(
+    setup: Setup, *, checkpoint: Path | None = None, progress: Progress | None = None, stop: int | None = None
+) -> Losses:
     """Train for `config.steps` updates (or until `stop`), resuming from `checkpoint` if it exists.
 
     The checkpoint is written about every minute and holds everything the future depends on, so an interrupted run
@@ -69,12 +72,14 @@ def train(setup: Setup, *, checkpoint: Path | None = None, progress: Progress | 
         _load(checkpoint, setup, losses)
     start = len(losses.values)
     batches = setup.batches(start)
-    saved = time.monotonic()
+    saved = started = time.monotonic()
+    before = losses.seconds
     setup.model.train()
     for step in range(start, steps):
+        losses.seconds = before + time.monotonic() - started
         _observe(setup, step, losses)
         set_learning_rate(setup.optimizer, setup.config, step)
-        setup.optimizer.zero_grad()
+        setup.model.zero_grad()
         loss = setup.loss(next(batches))
         value = loss.item()
         if not np.isfinite(value):
@@ -107,6 +112,7 @@ def _save(path: Path, setup: Setup, losses: Losses) -> None:
     torch.save(
         {
             "losses": losses.values,
+            "seconds": losses.seconds,
             "model": setup.model.state_dict(),
             "optimizer": setup.optimizer.state_dict(),
             "observers": [observer.state() for observer in setup.observers],
@@ -120,7 +126,7 @@ def _save(path: Path, setup: Setup, losses: Losses) -> None:
 
 def _load(path: Path, setup: Setup, losses: Losses) -> None:
     state = torch.load(path, weights_only=True, map_location="cpu")
-    losses.values = state["losses"]
+    losses.values, losses.seconds = state["losses"], state["seconds"]
     setup.model.load_state_dict(state["model"])
     setup.optimizer.load_state_dict(state["optimizer"])
     for observer, saved in zip(setup.observers, state["observers"], strict=True):

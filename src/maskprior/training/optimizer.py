@@ -40,7 +40,7 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, config: OptimizerConfig,
 
 
 def schedule(config: OptimizerConfig, step: int) -> float:
-    """Linear warm-up to 1, then constant or a cosine to 0 at the last step."""
+    """Linear warm-up to 1, then constant or a cosine that reaches 0 after the last step."""
     if step < config.warmup_steps:
         return (step + 1) / config.warmup_steps
     if config.schedule == "constant":
