@@ -10,8 +10,8 @@
 # # Persistence at three levels
 #
 # A prior can last in the parameter (the mask, or the query-key logits), in the attention map, and in the function, and the three can
-# part ways. Alignment c(t) is the cosine with the pattern, mean over layers and heads; E(t) is 1 when the network is
-# right on unseen inputs and 0 when it is as far off as the minimum-degree interpolator.
+# part ways. Alignment c(t) is the cosine with the pattern, mean over layers and heads; F(t) is 1 when all unseen inputs are
+# answered right and 0 when no more of them are than the minimum-degree interpolator gets.
 
 # %% tags=["parameters"]
 scale = "reduced"

@@ -34,9 +34,11 @@ frame
 # %% [markdown]
 # How to read it. A loss is over the whole cube, seen and unseen. *Best* is the lowest loss during training: where it is far
 # below the final one, the network extrapolated and lost it again. *Prior at start* is the alignment of the attention map
-# with the pattern before training (1: the pattern, 0: no trace of it): a method that starts near 0 cannot be said to have
-# lost its prior. *Exact interpolator* is the minimum-degree polynomial that fits the seen part. The control under the
-# table is Default with the position embedding scaled as the code of Structured (SVD) scales it.
+# with the pattern before training (1: the pattern, 0: no trace of it), and the mass its query-key weights put on open
+# entries when they see positions alone: a prior that is in the weights and not in the map is drowned by content. A method
+# that starts without its prior cannot be said to have lost it. *Exact interpolator* is the minimum-degree polynomial that
+# fits the seen part. The controls under the table are methods with the position embedding scaled as the code of
+# Structured (SVD) scales it.
 
 # %%
 latex = boolean_table.boolean_latex(rows) + "\n" + boolean_table.note(rows, settings)

@@ -13,7 +13,7 @@ from maskprior.config.settings import Settings
 
 METRICS = ("test_loss", "test_accuracy")
 BEST = "best_test_loss"
-PRIOR = "init_fidelity_alignment"
+PRIOR_IN_MAP, PRIOR_IN_WEIGHTS = "init_fidelity_alignment", "init_fidelity_position_open_mass"
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Row:
 
     Attributes:
         published: metric -> digits as printed; verdicts: metric -> verdict; both only where the paper has a number.
-        measured: metric -> summary, with `best_test_loss` and the alignment with the pattern before training.
+        measured: metric -> summary, with `best_test_loss` and the prior before training: the attention map's
+            alignment with the pattern, and the open mass of the query-key attention to positions alone.
         mdi: what the exact minimum-degree interpolator scores; None before any run is there.
     """
 
@@ -65,7 +66,7 @@ def _row(task: str, method: str, entries: Sequence[Entry], verdicts: dict[tuple[
     published = {metric: v.claim.reported.digits for metric, v in here.items() if v.claim.reported}
     # A verdict is given at one scale: the other row of the cell has none of its own.
     judged = {metric: v.verdict for metric, v in here.items() if v.scale == scale}
-    measured = {metric: summary(entries, metric) for metric in (*METRICS, BEST, PRIOR)}
+    measured = {metric: summary(entries, metric) for metric in (*METRICS, BEST, PRIOR_IN_MAP, PRIOR_IN_WEIGHTS)}
     mdi = {metric: reference(entries, f"mdi_{metric}") for metric in METRICS}
     return Row(task, method, scale, published, judged, measured, mdi, sources(entries))
 
@@ -73,12 +74,12 @@ def _row(task: str, method: str, entries: Sequence[Entry], verdicts: dict[tuple[
 def boolean_latex(rows: Sequence[Row]) -> str:
     """A booktabs table: task and method; published; ours with interval; best during training; n; prior; verdicts."""
     lines = [
-        r"\begin{tabular}{@{}llrrllrrrcc@{}}",
+        r"\begin{tabular}{@{}llrrllrrrrcc@{}}",
         r"\toprule",
         r" & & \multicolumn{2}{c}{published} & \multicolumn{2}{c}{ours, mean and interval} & best"
-        r" & & prior & \multicolumn{2}{c}{verdict} \\",
-        r"\cmidrule(lr){3-4}\cmidrule(lr){5-6}\cmidrule(l){10-11}",
-        r"task & method & loss & acc. & loss & accuracy & loss & seeds & at start & loss & acc. \\",
+        r" & & \multicolumn{2}{c}{prior at start} & \multicolumn{2}{c}{verdict} \\",
+        r"\cmidrule(lr){3-4}\cmidrule(lr){5-6}\cmidrule(lr){9-10}\cmidrule(l){11-12}",
+        r"task & method & loss & acc. & loss & accuracy & loss & seeds & map & weights & loss & acc. \\",
     ]
     controls = [row for row in rows if "+" in row.method]
     for task in dict.fromkeys(row.task for row in rows):
@@ -88,19 +89,20 @@ def boolean_latex(rows: Sequence[Row]) -> str:
         mdi = next((row.mdi for row in own if row.mdi["test_loss"] is not None), None)
         if mdi is not None:
             loss, accuracy = (number(mdi[metric] or 0.0, metric) for metric in METRICS)
-            lines.append(rf" & \emph{{exact interpolator}} & & & {loss} & {accuracy} & & & & & \\")
+            lines.append(rf" & \emph{{exact interpolator}} & & & {loss} & {accuracy} & & & & & & \\")
     if controls:
         lines.append(r"\midrule")
-        lines.append(rf"\multicolumn{{11}}{{@{{}}l}}{{\emph{{Control: {method_name(controls[0].method)}}}}} \\")
-        lines += [_latex_row(row, task_name(row.task), name="") for row in controls]
+        lines.append(r"\multicolumn{12}{@{}l}{\emph{Controls}} \\")
+        firsts = {row.task: row for row in reversed(controls)}
+        lines += [_latex_row(row, task_name(row.task) if row is firsts[row.task] else "") for row in controls]
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines)
 
 
-def _latex_row(row: Row, first: str, *, name: str | None = None) -> str:
-    method = method_name(row.method) if name is None else name
+def _latex_row(row: Row, first: str) -> str:
+    method = method_name(row.method)
     if row.scale == "paper":
-        method = f"{method} \\atpaper".strip()
+        method = rf"{method} \atpaper"
     loss, accuracy = (row.measured[metric] for metric in METRICS)
     columns = [
         first,
@@ -110,7 +112,8 @@ def _latex_row(row: Row, first: str, *, name: str | None = None) -> str:
         interval(accuracy, "test_accuracy"),
         number(row.measured[BEST].mean, BEST),
         seeds(loss),
-        number(row.measured[PRIOR].mean, PRIOR, digits=2),
+        number(row.measured[PRIOR_IN_MAP].mean, PRIOR_IN_MAP, digits=2),
+        number(row.measured[PRIOR_IN_WEIGHTS].mean, PRIOR_IN_WEIGHTS, digits=2),
         *(_verdict_mark(row, metric) for metric in METRICS),
     ]
     return " & ".join(columns) + r" \\"
@@ -134,7 +137,8 @@ def boolean_frame(rows: Sequence[Row]) -> Any:
                     "published": row.published.get(metric, ""), "mean": s.mean, "low": s.low, "high": s.high,
                     "median": s.median, "n": s.n, "planned": s.planned, "diverged": s.diverged,
                     "best_during_training": row.measured[BEST].mean if metric == "test_loss" else math.nan,
-                    "prior_at_start": row.measured[PRIOR].mean, "mdi": row.mdi[metric],
+                    "prior_in_map": row.measured[PRIOR_IN_MAP].mean,
+                    "prior_in_weights": row.measured[PRIOR_IN_WEIGHTS].mean, "mdi": row.mdi[metric],
                     "verdict": row.verdicts.get(metric, ""), "sources": _sources(row.sources),
                 }
             )  # fmt: skip

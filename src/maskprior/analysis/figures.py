@@ -25,6 +25,7 @@ from maskprior.patterns.pattern import Pattern
 from maskprior.runs.spec import make_run, resolve
 
 WIDTH = 6.5  # inches: the text width of the paper
+SOFTER = 1.4  # the ends of a diverging colour map are too dark for whole panels
 BLUE, ORANGE, GREEN, RED, PURPLE, BROWN, PINK, GRAY, YELLOW, SKY = sns.color_palette("colorblind", 10)
 COLOURS = {
     "default": "0.25",
@@ -107,8 +108,8 @@ def patterns(tasks: Sequence[str], scale: str) -> Figure:
         if (opened == opened[0]).all():
             panels.append((task_name(task), opened[0]))
         else:
-            panels += [(f"{task_name(task)}, head {head + 1}", opened[head]) for head in range(len(opened))]
-    size = (WIDTH, WIDTH / len(panels) + 0.42)
+            panels += [(f"{task_name(task)}\nhead {head + 1}", opened[head]) for head in range(len(opened))]
+    size = (WIDTH, WIDTH / len(panels) + 0.5)
     figure, axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)
     for ax, (title, opened) in zip(axes[0], panels, strict=True):
         ax.imshow(opened, cmap="Blues", vmin=0, vmax=1.15, interpolation="nearest")
@@ -124,23 +125,23 @@ def initial_masks(tasks: Sequence[str], scale: str) -> Figure:
     """M before training: a row per head, a column per task (first layer)."""
     logits = {task: mask_logits(task, scale)[0] for task in tasks}
     heads = len(logits[tasks[0]])
-    size = WIDTH / (len(tasks) + 0.6)
+    size = (1.05 * (len(tasks) + 1.1), 1.05 * heads + 0.4)
     figure, axes = plt.subplots(
-        heads, len(tasks), figsize=(WIDTH, size * heads + 0.3), layout="constrained", sharex=True, sharey=True,
-        squeeze=False,
-    )  # fmt: skip
+        heads, len(tasks), figsize=size, layout="constrained", sharex=True, sharey=True, squeeze=False
+    )
     limit = max(float(np.abs(m).max()) for m in logits.values())
     for column, task in enumerate(tasks):
         axes[0, column].set_title(task_name(task))
         for head in range(heads):
             ax = axes[head, column]
-            image = ax.imshow(logits[task][head], cmap="RdBu", vmin=-limit, vmax=limit, interpolation="nearest")
+            image = ax.imshow(logits[task][head], cmap="RdBu", vmin=-SOFTER * limit, vmax=SOFTER * limit)
             _token_axes(ax, logits[task].shape[-1])
     for head in range(heads):
         axes[head, 0].set_ylabel(f"head {head + 1}\nquery token")
     for ax in axes[-1]:
         ax.set_xlabel("key token")
-    bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=25, pad=0.02)
+    bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=25, pad=0.02, ticks=[-limit, 0, limit])
+    bar.ax.set_ylim(-limit, limit)
     bar.set_label("mask logit M")
     bar.outline.set_linewidth(0.5)
     return figure
@@ -188,20 +189,20 @@ def attention_before_after(
         bar = figure.colorbar(image, ax=axes, shrink=0.75, aspect=22, pad=0.015)
         bar.set_label("attention")
         bar.outline.set_linewidth(0.5)
-    figure.canvas.draw()
     _method_headings(figure, axes, methods)
     return figure
 
 
 def _method_headings(figure: Figure, axes: Any, methods: Sequence[str]) -> None:
     """The method's name above its before and after columns, where constrained layout has put them."""
-    figure.set_layout_engine("none")
-    figure.subplots_adjust(top=figure.subplotpars.top)
+    top = 0.93
+    figure.get_layout_engine().set(rect=(0, 0, 1, top))  # type: ignore[union-attr, call-arg]
+    figure.canvas.draw()
     for index, method in enumerate(methods):
         left, right = axes[0, 1 + 2 * index].get_position(), axes[0, 2 + 2 * index].get_position()
-        middle = (left.x0 + right.x1) / 2
         colour = COLOURS.get(method, "0.2")
-        figure.text(middle, 1.0, method_name(method), ha="center", va="bottom", fontweight="bold", color=colour)
+        middle = (left.x0 + right.x1) / 2
+        figure.text(middle, top, method_name(method), ha="center", va="bottom", fontweight="bold", color=colour)
 
 
 def _token_axes(ax: Axes, tokens: int) -> None:
@@ -239,12 +240,16 @@ def learning_curves(entries: Sequence[Entry], tasks: Sequence[str], methods: Seq
         _curves(axes[1, column], entries, task, methods, trace("test_loss"))
         x = boolean.cube(6)
         x = x[~boolean.seen(task, x)]
-        for values, text in ((boolean.target(task, x), "target"), (boolean.interpolator(task, x), "interpolator")):
-            _reference(axes[0, column], float(values.mean()), text)
+        means = {"target": boolean.target(task, x).mean(), "interpolator": boolean.interpolator(task, x).mean()}
+        if means["target"] == means["interpolator"]:
+            means = {"target and interpolator": means["target"]}
+        for text, mean in means.items():
+            _reference(axes[0, column], float(mean), text)
         mdi = next((e.reference["mdi_test_loss"] for e in entries if e.run.task == task and e.record), None)
         if mdi is not None:
             _reference(axes[1, column], mdi, "interpolator")
         axes[1, column].set_yscale("log")
+        axes[1, column].yaxis.set_minor_formatter(NullFormatter())
     axes[0, 0].set_ylabel("mean prediction, unseen")
     axes[1, 0].set_ylabel("test loss (MSE)")
     return _finish(figure, axes, methods)
@@ -258,10 +263,10 @@ def three_levels(entries: Sequence[Entry], tasks: Sequence[str], methods: Sequen
         for column, task in enumerate(tasks):
             ax = axes[row, column]
             _curves(ax, entries, task, methods, level(name))
-            ax.set_ylim(-0.75 if name == "function" else -0.15, 1.08)
+            ax.set_ylim(-0.15, 1.08)
             ax.axhline(0, color="0.8", linewidth=0.6, zorder=0)
             ax.axhline(1, color="0.8", linewidth=0.6, zorder=0)
-        axes[row, 0].set_ylabel(f"{label}\n{'E(t)' if name == 'function' else 'alignment c(t)'}")
+        axes[row, 0].set_ylabel(f"{label}\n{'share right F(t)' if name == 'function' else 'alignment c(t)'}")
     return _finish(figure, axes, methods)
 
 
@@ -286,11 +291,12 @@ def _curves(ax: Axes, entries: Sequence[Entry], task: str, methods: Sequence[str
         if not np.isfinite(values).any():
             continue
         style = {"color": COLOURS.get(method, "0.5"), "linestyle": DASHES.get(method, "solid")}
-        front = 3 if method == "mask" else 2
-        ax.plot(steps, values.mean(axis=0), label=method_name(method), zorder=front, **style)
+        # The fixed mask often coincides with the mask: a broad line behind it stays visible.
+        front, width = {"mask": (3, 1.2), "mask_fixed": (1.5, 2.8)}.get(method, (2, 1.2))
+        ax.plot(steps, values.mean(axis=0), label=method_name(method), zorder=front, linewidth=width, **style)
         if len(runs) > 1:
             low, high = np.array([t_interval(list(column)) for column in values.T]).T
-            ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0, zorder=front - 1)
+            ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0, zorder=1)
     ax.set_xscale("log")
 
 

@@ -15,7 +15,8 @@ METHODS = {
     "mask": "Mask",
     "mask_zero": "Mask, all zero",
     "mask_fixed": "Mask, fixed",
-    "default+position18": "Default, position embedding scaled",
+    "default+position18": "Default, positions scaled",
+    "structured_opt+position18": "Structured (Opt), positions scaled",
 }
 PERCENT_METRICS = ("accuracy", "top1")
 NOTHING = "--"

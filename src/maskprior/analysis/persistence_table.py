@@ -34,7 +34,7 @@ def parameter_level(method: str) -> str:
 
 
 def persisted(entries: Sequence[Entry], level: str) -> Persisted:
-    """One cell at one level: alignments with the pattern (for the function: E) at the start and end, half-lives."""
+    """One cell at one level: alignment (function: F) at the start and end, half-lives."""
     run = entries[0].run
     done = [entry for entry in entries if entry.status == "completed"]
     initial, final, half_lives = [], [], []
@@ -75,7 +75,7 @@ def half_life_text(found: Persisted) -> str:
 
 
 def persistence_latex(found: Sequence[Persisted]) -> str:
-    """Task and method; per level the value at the start (function: the best one) and at the end, and the half-life."""
+    """Task and method; per level the value at the start (function: the best one) and the end, and the half-life."""
     lines = [
         r"\begin{tabular}{@{}ll" + "rrl" * 3 + "@{}}",
         r"\toprule",

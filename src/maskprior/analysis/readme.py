@@ -21,7 +21,7 @@ def results(settings: Settings, verdicts: Sequence[Verdict]) -> str:
     rows += [row for row in more if (row.task, row.method, row.scale) not in known]
     order = list(dict.fromkeys(row.task for row in rows))
     lines = [
-        "| task | method | scale | loss, published | loss, ours | accuracy, published | accuracy, ours | seeds | verdict |",
+        "| task | method | scale | loss: published | ours | accuracy: published | ours | seeds | verdict |",
         "|---|---|---|---|---|---|---|---|---|",
         *(_line(row) for row in sorted(rows, key=lambda row: order.index(row.task))),
         "",
@@ -36,7 +36,7 @@ def results(settings: Settings, verdicts: Sequence[Verdict]) -> str:
 
 
 def update(text: str, settings: Settings) -> str:
-    """Put the table into README.md and say what was done; only evidence goes there: published records, as configured."""
+    """Put the table into README.md and say what was done. Only evidence goes there: published records, as configured."""
     path = paths.root() / "README.md"
     content = path.read_text()
     before, found, rest = content.partition(BEGIN)
