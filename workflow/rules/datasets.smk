@@ -9,9 +9,9 @@ rule dataset:
         "results/logs/datasets/{dataset}.log",
     wildcard_constraints:
         dataset="[a-z0-9-]+",
+    localrule: True
     conda:
         "../../envs/datasets.yaml"
-    localrule: True
     threads: 1
     message:
         "prepare data/{wildcards.dataset}"
