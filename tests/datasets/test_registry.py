@@ -2,30 +2,15 @@ import subprocess
 import sys
 
 import pytest
-import yaml
+from http_helpers import entry as bare_entry
 
 from maskprior import paths
 from maskprior.datasets import registry
 from maskprior.errors import UserError
 
 
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    """A project folder whose registry the test writes itself."""
-    monkeypatch.setenv("MASKPRIOR_ROOT", str(tmp_path))
-    (tmp_path / "config").mkdir()
-
-    def write(content):
-        (tmp_path / "config" / "datasets.yaml").write_text(yaml.safe_dump(content))
-
-    return write
-
-
 def entry(**changes):
-    return {
-        "title": "t", "citation": "c", "licence": "l", "kind": "text", "preparation": 1,
-        "members": {"a.txt": {"sha256": "0" * 64, "size": 3}}, "splits": {"train": {"lines": 1}},
-    } | changes  # fmt: skip
+    return bare_entry(members={"a.txt": {"sha256": "0" * 64, "size": 3}}) | changes
 
 
 def test_names_of_the_generated_sets():
@@ -65,7 +50,6 @@ def test_version_of_a_subset_follows_the_whole_set(project):
 
 
 def test_version_follows_the_class_list(project, tmp_path):
-    (tmp_path / "config" / "datasets").mkdir()
     classes = tmp_path / "config" / "datasets" / "classes.txt"
     classes.write_text("n01440764\n")
     project({"a": entry(classes="classes.txt")})
