@@ -25,9 +25,7 @@ FORMS = ("log_sigmoid", "additive", "hadamard")
 def random_inputs(seed: int, scale: float = 1.0) -> tuple[torch.Tensor, ...]:
     """Q, K, V (B, H, N, d) and M (H, N, N) in float64."""
     random = torch.Generator().manual_seed(seed)
-    queries, keys, values = (
-        scale * torch.randn(B, H, N, D, dtype=torch.float64, generator=random) for _ in range(3)
-    )
+    queries, keys, values = (scale * torch.randn(B, H, N, D, dtype=torch.float64, generator=random) for _ in range(3))
     return queries, keys, values, 4 * torch.randn(H, N, N, dtype=torch.float64, generator=random)
 
 
@@ -141,7 +139,9 @@ def test_a_shift_of_a_row_changes_nothing(seed, shift):
 @settings(max_examples=50, deadline=None)
 def test_permuting_tokens_permutes_the_map(seed, order, form):
     queries, keys, _, mask = random_inputs(seed)
-    permuted = attention_map(query_key_logits(queries[:, :, order], keys[:, :, order]), mask[:, order][:, :, order], form)
+    permuted = attention_map(
+        query_key_logits(queries[:, :, order], keys[:, :, order]), mask[:, order][:, :, order], form
+    )
     original = attention_map(query_key_logits(queries, keys), mask, form)
     torch.testing.assert_close(permuted, original[:, :, order][:, :, :, order])
 
