@@ -1,11 +1,11 @@
 """The command line. Each command is a few lines that call functions elsewhere; those are imported when it runs."""
 
-import importlib.util
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from maskprior.datasets.cli import app as data_app
 from maskprior.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,10 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-if importlib.util.find_spec("maskprior.datasets.cli"):
-    from maskprior.datasets.cli import app as data_app
-
-    app.add_typer(data_app, name="data")
+app.add_typer(data_app, name="data")
 
 Target = Annotated[str, typer.Argument(help="table1, …, all, or a run's name (boolean/2parity/mask/seed0)")]
 Scale = Annotated[str | None, typer.Option(help="smoke, reduced or paper [default: config/config.yaml]")]

@@ -28,6 +28,8 @@ def one_line(error: ValidationError, model: type[BaseModel], origin: Callable[[L
     problem = min(error.errors(include_url=False), key=lambda found: rank.get(found["type"], 1))
     location, kind, value = problem["loc"], problem["type"], problem["input"]
     key = origin(location) + ".".join(str(part) for part in location)
+    if kind == "value_error":
+        return key + (": " if location else "") + str(problem["ctx"]["error"])
     if kind == "extra_forbidden":
         return f"{key}: unknown key {choice(location[-1], _keys(model, location[:-1]))}"
     if kind == "missing":
@@ -35,8 +37,6 @@ def one_line(error: ValidationError, model: type[BaseModel], origin: Callable[[L
         return f"{key}: missing" + (f" (allowed: {', '.join(values)})" if values else "")
     if kind == "literal_error":
         return f"{key}: {unknown(value, _literals(model, location))}"
-    if kind == "value_error":
-        return f"{key}: {problem['ctx']['error']}" if key else str(problem["ctx"]["error"])
     return f"{key}: {value!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
 
 

@@ -125,8 +125,7 @@ def resolve(run: Run) -> Section:
     try:
         return model.model_validate(merged)
     except ValidationError as error:
-        message = one_line(error, model, origin)
-        raise UserError(message if message.startswith(where) else f"{where}: {message}") from None
+        raise UserError(one_line(error, model, origin)) from None
 
 
 def config_model(experiment: str) -> type[Section]:

@@ -1,0 +1,174 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from maskprior.config.settings import Settings
+from maskprior.errors import UserError
+from maskprior.runs.spec import Run, built_experiments, make_run, parse_run, planned_runs, resolve, targets
+
+FILE = "config/experiments/boolean.yaml"
+
+
+def problem(*words: str, scale: str = "reduced", seed: int = 0) -> str:
+    with pytest.raises(UserError) as caught:
+        make_run(*words, scale=scale, seed=seed)
+    assert caught.value.exit_code == 2
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def change(project: Path, **sections: object) -> None:
+    """Replace sections of the Boolean configuration file."""
+    path = project / FILE
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | sections))
+
+
+def section(project: Path, name: str) -> dict:
+    return yaml.safe_load((project / FILE).read_text())[name]
+
+
+def test_names_are_read_back() -> None:
+    for method in ("mask", "default+position18"):
+        run = make_run("boolean", "2parity", method, scale="reduced", seed=3)
+        assert run.name == f"boolean/2parity/{method}/seed3"
+        assert parse_run(run.name, scale="reduced") == run
+
+
+def test_a_variant_is_split_from_the_method() -> None:
+    run = make_run("boolean", "2parity", "default+position18", scale="smoke")
+    assert run == Run("boolean", "2parity", "default", "position18", "smoke", 0)
+    assert resolve(run).position_scale == 18.0
+    assert resolve(make_run("boolean", "2parity", "default", scale="smoke")).position_scale == 1.0
+
+
+@pytest.mark.parametrize("name", ["", "boolean", "boolean/2parity/mask", "boolean/2parity/mask/seed", "a/b/c/d/seed1"])
+def test_what_is_not_a_name_is_refused(name: str) -> None:
+    with pytest.raises(UserError, match="not a run's name"):
+        parse_run(name, scale="smoke")
+
+
+def test_later_sections_win(project: Path) -> None:
+    """defaults < task < method < scale < the scale's task < variant, key by key."""
+    levels = ("defaults", "task", "method", "scale", "scale's task", "variant")
+    scales = section(project, "scales")
+    for highest in range(1, len(levels) + 1):
+        at = {name: {"position_scale": level} if level <= highest else {} for level, name in enumerate(levels, start=1)}
+        change(
+            project,
+            defaults=section(project, "defaults") | at["defaults"],
+            tasks={"2parity": {"pattern": "perm"} | at["task"]},
+            methods={"mask": at["method"]},
+            scales=scales | {"smoke": scales["smoke"] | at["scale"] | {"tasks": {"2parity": at["scale's task"]}}},
+            variants={"changed": at["variant"]},
+            targets={},
+        )
+        assert resolve(make_run("boolean", "2parity", "mask+changed", scale="smoke")).position_scale == highest
+
+
+def test_nested_sections_are_merged_not_replaced() -> None:
+    smoke = resolve(make_run("boolean", "2parity", "mask", scale="smoke"))
+    assert (smoke.model.layers, smoke.model.heads, smoke.model.dim) == (2, 3, 24)
+
+
+def test_unknown_words_name_file_key_and_choices() -> None:
+    assert problem("bolean", "2parity", "mask").startswith(
+        "experiment: 'bolean' unknown (did you mean boolean? allowed: "
+    )
+    assert problem("boolean", "2party", "mask").startswith(f"{FILE}: task: '2party' unknown (did you mean 2parity? ")
+    assert problem("boolean", "2parity", "msk").startswith(
+        f"{FILE}: method: 'msk' unknown (did you mean mask? allowed: "
+    )
+    assert problem("boolean", "2parity", "impulse").startswith(f"{FILE}: method: 'impulse' unknown (allowed: default, ")
+    assert problem("boolean", "2parity", "mask+x").startswith(f"{FILE}: variant: 'x' unknown (allowed: ")
+    assert problem("boolean", "2parity", "mask", scale="huge") == (
+        f"{FILE}: scale: 'huge' unknown (allowed: paper, reduced, smoke)"
+    )
+
+
+def test_a_negative_seed_is_refused() -> None:
+    assert problem("boolean", "2parity", "mask", seed=-1) == "seed: -1 is negative (allowed: 0, 1, 2, …)"
+
+
+def test_an_unknown_key_names_the_section_it_stands_in(project: Path) -> None:
+    change(project, methods=section(project, "methods") | {"mask": {"optimizer": {"stepz": 3}}})
+    assert problem("boolean", "2parity", "mask").startswith(
+        f"{FILE}: methods.mask.optimizer.stepz: unknown key (did you mean steps? allowed: name, lr, "
+    )
+
+
+def test_a_bad_value_names_the_section_that_counts(project: Path) -> None:
+    scales = section(project, "scales")
+    scales["reduced"]["optimizer"]["lr"] = -1
+    change(project, scales=scales)
+    assert problem("boolean", "2parity", "mask") == (
+        f"{FILE}: scales.reduced.optimizer.lr: -1: input should be greater than 0"
+    )
+
+
+def test_an_impossible_task_and_pattern_pair_names_the_possible_ones(project: Path) -> None:
+    change(project, tasks=section(project, "tasks") | {"majority3": {"pattern": "perm", "sampled": True}})
+    told = problem("boolean", "majority3", "mask")
+    assert told.startswith(f"{FILE}: pattern: ")
+    assert "identity" in told
+
+
+def test_an_impossible_task_and_method_pair_names_the_possible_ones(project: Path) -> None:
+    change(project, methods=section(project, "methods") | {"impulse": {}})
+    told = problem("boolean", "2parity", "impulse")
+    assert told.startswith(f"{FILE}: method: ")
+    assert "mask_fixed" in told
+
+
+@pytest.mark.parametrize("name", ["defaults", "tasks", "methods", "scales", "variants", "targets"])
+def test_a_missing_section_is_named(project: Path, name: str) -> None:
+    file = yaml.safe_load((project / FILE).read_text())
+    del file[name]
+    (project / FILE).write_text(yaml.safe_dump(file))
+    assert problem("boolean", "2parity", "mask") == f"{FILE}: {name}: missing"
+
+
+def test_a_missing_scale_is_named_with_the_needed_ones(project: Path) -> None:
+    scales = section(project, "scales")
+    del scales["paper"]
+    change(project, scales=scales)
+    assert problem("boolean", "2parity", "mask") == f"{FILE}: scales: paper: missing (needed: smoke, reduced, paper)"
+
+
+def test_a_target_with_an_unknown_method_is_named(project: Path) -> None:
+    change(project, targets={"table1": {"methods": ["mask", "defalt"]}})
+    assert problem("boolean", "2parity", "mask").startswith(
+        f"{FILE}: targets.table1.methods: 'defalt' unknown (did you mean default? "
+    )
+
+
+def test_a_plan_goes_seed_by_seed_and_names_each_cell_once() -> None:
+    settings = Settings(scale="reduced", seeds=3, device="cpu", recompute=False)
+    runs = planned_runs("all", settings)
+    cells = [run.cell for run in runs if run.seed == 0]
+    assert len(cells) == len(set(cells))
+    assert [(run.cell, run.seed) for run in runs] == [(cell, seed) for seed in range(3) for cell in cells]
+    assert {run.cell for target in targets() for run in planned_runs(target, settings)} == set(cells)
+
+
+def test_an_unknown_target_names_the_known_ones() -> None:
+    with pytest.raises(UserError, match=r"^target: 'tabel1' unknown \(did you mean table1\? allowed: all, "):
+        planned_runs("tabel1", Settings(scale="reduced", seeds=1, device="cpu", recompute=False))
+
+
+def test_a_target_of_other_scales_has_no_runs_at_this_one(project: Path) -> None:
+    change(project, targets={"table9": {"methods": ["mask"], "tasks": ["2parity"], "scales": ["paper"]}})
+    planned = {
+        scale: [
+            run.cell for run in planned_runs("table9", Settings(scale=scale, seeds=1, device="cpu", recompute=False))
+        ]
+        for scale in ("reduced", "paper")
+    }
+    assert planned == {"reduced": [], "paper": ["boolean/2parity/mask"]}
+
+
+def test_every_planned_run_of_this_project_resolves_at_every_scale() -> None:
+    for scale in ("smoke", "reduced", "paper"):
+        for run in planned_runs("all", Settings(scale=scale, seeds=1, device="cpu", recompute=False)):
+            assert resolve(run).task == run.task
+    assert "boolean" in built_experiments()
