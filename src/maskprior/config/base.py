@@ -4,9 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
-Method = Literal[
-    "default", "mimetic", "structured_svd", "structured_opt", "impulse", "mask", "mask_zero", "mask_fixed"
-]
+Method = Literal["default", "mimetic", "structured_svd", "structured_opt", "impulse", "mask", "mask_zero", "mask_fixed"]
 Scale = Literal["smoke", "reduced", "paper"]
 
 

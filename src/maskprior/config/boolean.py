@@ -2,9 +2,9 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
-from maskprior.config.base import MaskConfig, Method, OptConfig, OptimizerConfig, Section, SvdConfig, TransformerConfig
+from maskprior.config.token import TokenConfig
 
 Task = Literal["2parity", "cyclic3", "majority3", "threesym"]
 PATTERNS = {
@@ -16,23 +16,9 @@ PATTERNS = {
 METHODS = ("default", "structured_svd", "structured_opt", "mask", "mask_zero", "mask_fixed")
 
 
-class EncoderConfig(TransformerConfig):
-    embedding_std: PositiveFloat = Field(description="token embedding ~ N(0, std)")
-    position_std: PositiveFloat = Field(description="learned position embedding ~ N(0, std)")
-    readout: Literal["pool_norm", "norm_pool"] = Field(description="order of mean-pool and LayerNorm before the head")
-
-
-class BooleanConfig(Section):
+class BooleanConfig(TokenConfig):
     task: Task
-    method: Method
-    dimension: PositiveInt = Field(ge=4, le=20, description="number of input bits d")
-    pattern: str
-    model: EncoderConfig
-    mask: MaskConfig
-    svd: SvdConfig
-    opt: OptConfig
-    optimizer: OptimizerConfig
-    position_scale: PositiveFloat = Field(1.0, description="multiplies the position embedding of every method but SVD")
+    dimension: PositiveInt = Field(ge=6, le=20, description="number of input bits d")
     sampled: bool = Field(description="train and test on sampled sets instead of the seen part and the whole cube")
     sample_size: PositiveInt = Field(32768, description="rows of each sampled set")
     probe_completions: PositiveInt = Field(description="probe batch: all 8 values of (x0, x1, x2) times this many")
@@ -42,5 +28,7 @@ class BooleanConfig(Section):
         if self.method not in METHODS:
             raise ValueError(f"method: {self.method} is not one of boolean's methods: {', '.join(METHODS)}")
         if self.pattern not in PATTERNS[self.task]:
-            raise ValueError(f"pattern: {self.pattern} is not a pattern of {self.task}: {', '.join(PATTERNS[self.task])}")
+            raise ValueError(
+                f"pattern: {self.pattern} is not a pattern of {self.task}: {', '.join(PATTERNS[self.task])}"
+            )
         return self

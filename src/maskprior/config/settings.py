@@ -27,5 +27,7 @@ def read_settings(overrides: dict[str, Any] | None = None) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        message = one_line(error, Settings, lambda key: "command line: " if key and key[0] in overrides else f"{FILE}: ")
+        message = one_line(
+            error, Settings, lambda key: "command line: " if key and key[0] in overrides else f"{FILE}: "
+        )
         raise UserError(message) from None

@@ -43,26 +43,25 @@ class Embedding(nn.Module):
         return nn.functional.embedding(indices, self.token) + self.positions()
 
 
-class PoolNorm(nn.Module):
-    """Mean over tokens, then LayerNorm: (B, N, D) -> (B, D). The norm can multiply what the tokens say apart."""
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(dim)
+class MeanPool(nn.Module):
+    """Mean over tokens: (B, N, D) -> (B, D)."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.norm(x.mean(1))
+        return x.mean(1)
 
 
-class NormPool(PoolNorm):
-    """LayerNorm, then mean over tokens: (B, N, D) -> (B, D). Additive over tokens."""
+def build_readout(kind: str, dim: int) -> nn.Module:
+    """(B, N, D) -> (B, D) or, flattened, (B, N D). The order decides what the head can read.
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.norm(x).mean(1)
+    `pool_norm`: LayerNorm after the mean, which can multiply what the tokens say apart. `norm_pool`: LayerNorm before
+    it, additive over tokens. `pool`, `flatten`: no LayerNorm. `norm_flatten`: LayerNorm of each token.
+    """
+    steps = {"pool": MeanPool, "flatten": lambda: nn.Flatten(1), "norm": lambda: nn.LayerNorm(dim)}
+    return nn.Sequential(*(steps[step]() for step in kind.split("_")))
 
 
 class Encoder(nn.Module):
-    """Token indices (B, N) -> outputs (B, K): embedding, L blocks, a readout to (B, D), and a linear head."""
+    """Token indices (B, N) -> outputs (B, K): embedding, L blocks, a readout, and a linear head."""
 
     def __init__(self, embedding: Embedding, blocks: list[Block], readout: nn.Module, head: nn.Linear) -> None:
         super().__init__()
