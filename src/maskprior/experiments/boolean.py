@@ -16,7 +16,7 @@ from maskprior.experiments.outcome import Outcome, Prepared
 from maskprior.experiments.token import encoder_optimizer, encoder_with_prior, fidelity, predict, shuffled
 from maskprior.patterns.boolean import pattern as boolean_pattern
 from maskprior.training.determinism import make_deterministic
-from maskprior.training.loop import Losses, Setup
+from maskprior.training.loop import Losses, Progress, Setup
 
 TOLERANCE = 0.5
 
@@ -60,7 +60,7 @@ def prepare(config: BooleanConfig, seed: int, device: str) -> Prepared:
         tokens, targets = batch
         return F.mse_loss(model(tokens).squeeze(1), targets)
 
-    def report(losses: Losses) -> Outcome:
+    def report(losses: Losses, progress: Progress | None = None) -> Outcome:
         arrays = {**trace.arrays(), **persistence.arrays()}
         outputs = predict(model, test.tokens).squeeze(1)
         metrics = scores(outputs, test)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maskprior.training.loop import Losses, Setup
+from maskprior.training.loop import Losses, Progress, Setup
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run ready to train. `report(losses)` is called after the training, also after a diverged one."""
+    """A run ready to train. `report(losses, progress)` is called after the training, also after a diverged one."""
 
     setup: Setup
-    report: Callable[[Losses], Outcome]
+    report: Callable[[Losses, Progress | None], Outcome]

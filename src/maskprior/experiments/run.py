@@ -19,7 +19,7 @@ def execute(run: Run, *, device: str = "auto", progress: Progress | None = None)
     identity, path, checkpoint = fingerprint(run), record_path(run, "local"), checkpoint_path(run)
     prepared = prepare(run, device)
     losses = train(prepared.setup, checkpoint=checkpoint, progress=progress)
-    outcome = prepared.report(losses)
+    outcome = prepared.report(losses, progress)
     packed, arrays_sha256 = pack_arrays(outcome.arrays)
     record = Record(
         run=RunName(**{name: getattr(run, name) for name in RunName.model_fields}),

@@ -98,6 +98,9 @@ def train(
             _save(checkpoint, setup, losses)
             saved = time.monotonic()
     if steps == setup.config.steps:
+        # A long evaluation may follow: whoever is killed in it need not train again.
+        if checkpoint is not None and steps > start:
+            _save(checkpoint, setup, losses)
         _observe(setup, steps, losses)
     return losses
 
