@@ -7,7 +7,8 @@ there stops LaTeX. Keys:
     config/boolean/<task>/<method>/<dotted key>           the run's configuration at the chosen scale
     config/paper/boolean/<task>/<method>/<dotted key>     the same at the paper's scale
     verdicts/{all,numbers,statements,T1,…}/{<verdict with dashes>,all}
-    published/<claim id>, settings/{scale,seeds,confidence}
+    published/<claim id>, verdict/<claim id>, settings/{scale,seeds,confidence}
+    records/{all,published,local,missing,diverged}
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,9 +17,15 @@ from typing import Any
 from maskprior.analysis.aggregate import CONFIDENCE, paired_difference
 from maskprior.analysis.claims import VERDICTS, Verdict, count, summary
 from maskprior.analysis.output import NOTHING, decimals, interval, number, seeds, task_name
-from maskprior.analysis.records import Entry, by_seed, cells
+from maskprior.analysis.records import Entry, by_seed, cells, sources
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
+
+
+# What the text speaks of, defined also before any run is there.
+ALWAYS = {
+    f"{part}_{quantity}" for part in ("test", "seen", "unseen") for quantity in ("loss", "accuracy", "sign_accuracy")
+} | {f"map_{word}" for word in ("initial", "final", "retention")}
 
 
 def macros(entries: Sequence[Entry], verdicts: Sequence[Verdict], settings: Settings) -> dict[str, str]:
@@ -28,6 +35,10 @@ def macros(entries: Sequence[Entry], verdicts: Sequence[Verdict], settings: Sett
         "settings/seeds": str(settings.seeds),
         "settings/confidence": f"{100 * CONFIDENCE:.0f}",
     }
+    found |= {
+        f"records/{name}": str(n) for name, n in ({"published": 0, "local": 0, "missing": 0} | sources(entries)).items()
+    }
+    found |= {"records/all": str(len(entries)), "records/diverged": str(sum(e.status == "diverged" for e in entries))}
     found |= dict(_results(entries))
     found |= dict(_configurations(entries, settings.scale, "config"))
     found |= dict(_configurations(entries, "paper", "config/paper"))
@@ -42,7 +53,7 @@ def latex(found: dict[str, str]) -> str:
 def _results(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
     by_cell = cells(entries)
     # Every metric any run has, for every cell: a cell without runs says so instead of missing.
-    metrics = sorted({metric for entry in entries for metric in entry.metrics})
+    metrics = sorted({metric for entry in entries for metric in entry.metrics} | ALWAYS)
     for (task, method), members in by_cell.items():
         experiment = members[0].run.experiment
         key = f"{experiment}/{task}/{method}"
@@ -99,6 +110,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, str]]:
     for verdict in verdicts:
         reported = verdict.claim.reported
         groups["numbers" if reported else "statements"].append(verdict)
+        yield f"verdict/{verdict.claim.id}", verdict.verdict
         if reported:
             groups.setdefault(reported.table, []).append(verdict)
             yield f"published/{verdict.claim.id}", reported.digits

@@ -7,7 +7,19 @@ from maskprior import paths
 from maskprior.analysis.aggregate import Summary
 from maskprior.files import write_atomically
 
-TASKS = {"2parity": "2Parity", "cyclic3": "Cyclic3", "majority3": "Majority3", "threesym": "ThreeSym"}
+TASKS = {
+    "2parity": "2Parity",
+    "cyclic3": "Cyclic3",
+    "majority3": "Majority3",
+    "threesym": "ThreeSym",
+    "multiplication_3pct": "Multiplication, 3 %",
+    "addition_0.4pct": "Addition, 0.4 %",
+    "cifar10": "CIFAR-10",
+    "cifar100": "CIFAR-100",
+    "imagenet100": "ImageNet-100",
+    "wikitext2": "WikiText-2",
+    "tinystories": "TinyStories",
+}
 METHODS = {
     "default": "Default",
     "structured_svd": "Structured (SVD)",
@@ -15,6 +27,8 @@ METHODS = {
     "mask": "Mask",
     "mask_zero": "Mask, all zero",
     "mask_fixed": "Mask, fixed",
+    "mimetic": "Mimetic",
+    "impulse": "Impulse",
     "default+position18": "Default, positions scaled",
     "structured_opt+position18": "Structured (Opt), positions scaled",
 }

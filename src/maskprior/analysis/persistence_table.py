@@ -61,23 +61,24 @@ def _finite(values: Iterable[float]) -> list[float]:
 
 
 def half_life_text(found: Persisted) -> str:
-    """The median half-life of the seeds that reach it, with how many of the planned do; else what they say instead."""
+    r"""The median half-life of the seeds that reach it. $\infty$: not reached; $\varnothing$: never there.
+
+    How many of the planned seeds say so stands beside it unless all do.
+    """
     states = [h.state for h in found.half_lives]
-    if not states:
-        return NOTHING
     reached = [h.step for h in found.half_lives if h.step is not None]
     words = {"reached": f"{np.median(reached):,.0f}".replace(",", r"\,")} if reached else {}
-    words |= {"not reached": "not reached", "never there": "never there"}
-    parts = [
-        rf"{word} \nof{{{states.count(state)}}}{{{found.planned}}}" for state, word in words.items() if state in states
-    ]
-    return ", ".join(parts)
+    words |= {"not reached": r"$\infty$", "never there": r"$\varnothing$"}
+    count = {word: states.count(state) for state, word in words.items() if state in states}
+    if list(count.values()) == [found.planned]:
+        return next(iter(count))
+    return ", ".join(rf"{word} \nof{{{n}}}{{{found.planned}}}" for word, n in count.items()) or NOTHING
 
 
 def persistence_latex(found: Sequence[Persisted]) -> str:
     """Task and method; per level the value at the start (function: the best one) and the end, and the half-life."""
     lines = [
-        r"\begin{tabular}{@{}ll" + "rrl" * 3 + "@{}}",
+        r"\begin{tabular}{@{}ll" + "rrr" * 3 + "@{}}",
         r"\toprule",
         r" & & \multicolumn{3}{c}{parameter} & \multicolumn{3}{c}{attention map} & \multicolumn{3}{c}{function} \\",
         r"\cmidrule(lr){3-5}\cmidrule(lr){6-8}\cmidrule(l){9-11}",
