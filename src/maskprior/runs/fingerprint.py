@@ -137,9 +137,12 @@ def _normalised(node: Any) -> Any:
     if isinstance(node, ast.AST):
         fields = []
         for name, value in ast.iter_fields(node):
-            if name in ("type_comment", "kind", "ctx") or value is None or value == []:
-                continue
-            fields.append([name, _normalised(value)])
+            if (
+                name not in ("type_comment", "kind", "ctx")
+                and value is not None
+                and (plain := _normalised(value)) != []
+            ):
+                fields.append([name, plain])
         return [type(node).__name__, fields]
     if isinstance(node, list):
         return [_normalised(item) for item in node if not _is_text(item)]

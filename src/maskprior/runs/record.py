@@ -90,7 +90,7 @@ def stamp(fingerprint: Fingerprint) -> FingerprintPart:
 
 def pack_arrays(arrays: Arrays) -> tuple[bytes, str]:
     """The arrays as safetensors bytes and their sha256."""
-    content = save_arrays({name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)})
+    content = save_arrays({name: np.asarray(arrays[name], order="C") for name in sorted(arrays)})
     return content, hashlib.sha256(content).hexdigest()
 
 
