@@ -32,9 +32,17 @@ os.environ.update(
 settings = read_settings(config)
 
 
+include: "workflow/rules/datasets.smk"
 include: "workflow/rules/training.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/paper.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        "paper/main.pdf",
+        [target_files(target, settings) for target in target_names()],
 
 
 onstart:

@@ -1,10 +1,3 @@
-rule all:
-    default_target: True
-    input:
-        "paper/main.pdf",
-        [target_files(target, settings) for target in target_names()],
-
-
 rule paper:
     input:
         "paper/main.pdf",

@@ -1,0 +1,56 @@
+"""`snakemake --use-conda` with the unmodified envs/*.yaml, through a stand-in conda (see standin_conda.py)."""
+
+import hashlib
+import os
+import platform
+import sys
+from pathlib import Path
+
+import pytest
+import standin_conda
+import yaml
+from project import HERE, Project
+
+pytestmark = pytest.mark.workflow
+LOCKS = ("report", "train")
+
+
+@pytest.mark.skipif(
+    sys.version_info[:2] != (3, 11) or (sys.platform, platform.machine()) != ("linux", "x86_64"),
+    reason="the local channel is made of the running Python, and envs/*.yaml ask for 3.11 on linux-64",
+)
+def test_everything_is_made_in_conda_environments(clone: Project, tmp_path: Path) -> None:
+    shorten(clone)
+    programs = standin_conda.install(tmp_path / "conda")
+    told = clone.snakemake(
+        "--use-conda", "--config", "recompute=true", PATH=os.pathsep.join([str(programs), os.environ["PATH"]])
+    )
+    assert told.count("Environment for") == 2
+    assert len(clone.records("local")) == len(clone.records("published"))
+    assert (clone.folder / "paper" / "generated" / "where.txt").read_text().startswith(".snakemake/conda/")
+    clone.maskprior("compare", "all")
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_environment_files_are_thin_and_follow_their_lock(name: str) -> None:
+    text, lock = (HERE / "envs" / f"{name}.yaml").read_text(), HERE / "requirements" / f"{name}.txt"
+    assert yaml.safe_load(text) == {
+        "channels": ["conda-forge"],
+        "dependencies": ["python=3.11", "pip", {"pip": [f"-r ../../requirements/{name}.txt"]}],
+    }
+    # Snakemake makes a new environment when the file changes: so it must change with the lock.
+    assert hashlib.sha256(lock.read_bytes()).hexdigest() in text
+
+
+def shorten(project: Project) -> None:
+    """One notebook, which says where its interpreter lies, and a paper of one line."""
+    (project.folder / "notebooks" / "where.py").write_text(
+        "# %%\nimport os, sys\nfrom pathlib import Path\nimport seaborn\n"
+        "Path('paper/generated/where.txt').write_text(os.path.relpath(sys.prefix))\n"
+    )
+    (project.folder / "config" / "notebooks.yaml").write_text(
+        "where: {targets: [where], records: [all], outputs: [paper/generated/where.txt]}\n"
+    )
+    (project.folder / "paper" / "main.tex").write_text(
+        r"\documentclass{article}\pdftrailerid{}\begin{document}\LaTeX\end{document}"
+    )
