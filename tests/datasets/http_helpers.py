@@ -7,7 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from maskprior.datasets import manifest
 from maskprior.datasets.download import Patience
+from maskprior.datasets.registry import Checksum, dataset_version
 
 Answer = Callable[[http.server.BaseHTTPRequestHandler], None]
 IMPATIENT = Patience(attempts=2, backoff_s=0.01, silence_s=0.5)
@@ -115,3 +119,25 @@ def visible(folder: Path) -> set[str]:
     """Files that do not lie under a hidden name."""
     files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return {file.as_posix() for file in files if not any(part.startswith(".") for part in file.parts)}
+
+
+def prepared_set(root: Path, name: str, files: dict[str, Any], statistics: dict[str, Any] | None = None) -> None:
+    """Files (bytes or arrays) with a true manifest at data/<name>, for a registered name."""
+    folder = root / "data" / name
+    folder.mkdir(parents=True)
+    for file, content in files.items():
+        if isinstance(content, bytes):
+            (folder / file).write_bytes(content)
+        else:
+            np.save(folder / file, content)
+    sums = {file: Checksum(**member((folder / file).read_bytes())) for file in files}
+    made = manifest.Manifest(
+        name=name,
+        version=dataset_version(name),
+        source={},
+        counts={},
+        statistics=statistics or {},
+        files=sums,
+        content=manifest.content_digest(sums),
+    )
+    manifest.write(made, folder)
