@@ -1,7 +1,7 @@
 """A project folder of its own for every test, records with hand-made numbers, and two real smoke records."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -99,12 +99,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the package that fingerprints are taken from; what runs is still the original."""
     copy = tmp_path / "maskprior"
     shutil.copytree(paths.package(), copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(paths, "package", lambda: copy)
-    yield copy
+    return copy
 
 
 @pytest.fixture

@@ -78,8 +78,8 @@ def track(folders: list[Path]) -> None:
             leftover.unlink()
     if not folders:
         return
-    _dvc("add", "--quiet", *[str(folder) for folder in folders])
-    _dvc("push", "--quiet", *[str(pointer(folder)) for folder in folders])
+    _dvc("add", *[str(folder) for folder in folders])
+    _dvc("push", *[str(pointer(folder)) for folder in folders])
     names = [relative(file) for file in (*map(pointer, folders), *_remote_in_project())]
     print(f"tracked and pushed; commit it with: git add {' '.join(names)} && git commit")
 
