@@ -16,12 +16,12 @@ from maskprior.analysis.notebooks import read_notebooks
 from maskprior.runs.locks import warn_of_differences
 from maskprior.workflow import (
     analysis_sources,
-    check_current,
     gpus,
     notebook_records,
     read_settings,
     target_files,
     target_names,
+    training_data,
 )
 
 # Jobs use the interpreter that runs this workflow (a conda environment goes before it) and the package in src/.

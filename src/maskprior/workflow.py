@@ -1,5 +1,6 @@
 """What the Snakefile asks the package: which files a target needs, and which runs would make them."""
 
+import functools
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,8 +10,10 @@ from maskprior import paths
 from maskprior.analysis.notebooks import Notebook, read_notebooks
 from maskprior.config.settings import Settings
 from maskprior.config.settings import read_settings as settings_of
+from maskprior.datasets import manifest
+from maskprior.datasets.registry import load
 from maskprior.errors import UserError
-from maskprior.runs.fingerprint import fingerprint
+from maskprior.runs.fingerprint import dataset_name, fingerprint
 from maskprior.runs.spec import make_run, planned_runs, targets
 from maskprior.runs.store import record_path, relative, resolve_record
 
@@ -29,10 +32,11 @@ def read_settings(overrides: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def record_files(target: str, settings: Settings) -> list[str]:
+@functools.cache
+def record_files(target: str, settings: Settings) -> tuple[str, ...]:
     """The records of a target's runs: published, else local, else where the training rule will write them."""
     runs = planned_runs(target, settings)
-    return [relative(resolve_record(run, recompute=settings.recompute).path) for run in runs]
+    return tuple(relative(resolve_record(run, recompute=settings.recompute).path) for run in runs)
 
 
 def notebook_records(notebook: Notebook, settings: Settings) -> list[str]:
@@ -55,11 +59,14 @@ def target_names() -> list[str]:
 def target_files(target: str, settings: Settings) -> list[str]:
     """The files a target stands for: what its notebooks write, or its records where no notebook reads them yet."""
     outputs = [file for book in read_notebooks().values() if target in book.targets for file in book.outputs]
-    return outputs or record_files(target, settings)
+    return outputs or list(record_files(target, settings))
 
 
-def check_current(wildcards: Mapping[str, str]) -> list[str]:
-    """No input files; UserError when a record is asked for that today's code and configuration would not write."""
+def training_data(wildcards: Mapping[str, str]) -> list[str]:
+    """The manifest of the prepared data set a run reads; nothing where the data are generated as the run starts.
+
+    UserError when a record is asked for that today's code and configuration would not write.
+    """
     words = dict(wildcards.items())
     run = make_run(words["experiment"], words["task"], words["method"], scale=words["scale"], seed=int(words["seed"]))
     if fingerprint(run).short != words["fingerprint"]:
@@ -67,7 +74,14 @@ def check_current(wildcards: Mapping[str, str]) -> list[str]:
             f"{run.name}: record {words['fingerprint']} belongs to another version of the code or configuration; "
             f"today's is {relative(record_path(run, 'local'))}"
         )
-    return []
+    dataset = dataset_name(run)
+    return [] if dataset in generated_data() else [relative(paths.data() / dataset / manifest.FILE)]
+
+
+@functools.cache
+def generated_data() -> frozenset[str]:
+    """The data sets that are generated from their definition, not prepared in data/."""
+    return frozenset(name for name, dataset in load().root.items() if dataset.generated)
 
 
 def gpus(settings: Settings) -> int:

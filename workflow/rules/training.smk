@@ -4,7 +4,7 @@
 
 rule train:
     input:
-        check_current,
+        ancient(training_data),
     output:
         record="results/local/{scale}/{experiment}/{task}/{method}/seed{seed}-{fingerprint}.json",
         arrays="results/local/{scale}/{experiment}/{task}/{method}/seed{seed}-{fingerprint}.safetensors",
