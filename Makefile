@@ -19,6 +19,14 @@ export DVC_SITE_CACHE_DIR := $(CURDIR)/.dvc/tmp/site
 report = PATH="$(CURDIR)/$(REPORT)/bin:$$PATH"
 full = PATH="$(CURDIR)/$(FULL)/bin:$$PATH"
 
+define restore
+	@echo "== restore the published results from the DVC cache and verify them"
+	@test -e .git || $(1) dvc config --local core.no_scm true
+	@$(1) dvc pull --quiet $$(find results/published -name '*.dvc') || \
+		echo "DVC could not restore everything; what is missing is named below" >&2
+	@$(1) python -m maskprior verify
+endef
+
 .PHONY: help reproduce setup test rerun-one lint clean restore
 
 help:
@@ -46,11 +54,7 @@ reproduce: restore
 	@cat results/logs/paper.log
 
 restore: $(REPORT)/.installed
-	@echo "== restore the published results from the DVC cache and verify them"
-	@test -e .git || $(report) dvc config --local core.no_scm true
-	@$(report) dvc pull --quiet $$(find results/published -name '*.dvc') || \
-		echo "dvc could not restore everything; what is missing is named below" >&2
-	@$(report) python -m maskprior verify
+	$(call restore,$(report))
 
 setup: $(FULL)/.installed
 
@@ -58,7 +62,8 @@ test: $(FULL)/.installed
 	@echo "== run the test suite"
 	@$(full) python -m pytest -q -n 2 --dist loadfile
 
-rerun-one: $(FULL)/.installed restore
+rerun-one: $(FULL)/.installed
+	$(call restore,$(full))
 	@echo "== train $(RERUN) again and compare it with the published record"
 	@$(full) python -m maskprior run $(RERUN) --recompute
 	@$(full) python -m maskprior compare $(RERUN)
@@ -74,7 +79,8 @@ lint: $(FULL)/.installed
 
 clean:
 	@echo "== remove what was built"
-	@rm -rf build paper/main.pdf paper/generated results/logs .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf build paper/main.pdf paper/generated results/logs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@! test -d .snakemake || find .snakemake -mindepth 1 -maxdepth 1 ! -name conda -exec rm -rf {} +
 
 $(REPORT)/.installed: requirements/report.txt
 	@echo "== create the reading environment in $(REPORT) (about a minute)"

@@ -32,6 +32,11 @@ os.environ.update(
 settings = read_settings(config)
 
 
+# A limit on cards holds for this machine; jobs sent to a cluster are counted there.
+resource_scopes:
+    gpu="local",
+
+
 include: "workflow/rules/datasets.smk"
 include: "workflow/rules/training.smk"
 include: "workflow/rules/notebooks.smk"

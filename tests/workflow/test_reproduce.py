@@ -122,8 +122,8 @@ def test_the_pull_needs_no_git_repository(clone: Project) -> None:
 
 
 @pytest.mark.parametrize("target", ["help", "reproduce", "setup", "test", "rerun-one", "lint", "clean"])
-def test_make_knows_what_it_would_do(clone: Project, target: str) -> None:
-    assert clone.call("make", "-n", target)
+def test_make_knows_what_it_would_do(origin: Project, target: str) -> None:
+    assert origin.call("make", "-n", target)
 
 
 def copy(project: Project, folder: Path) -> Project:

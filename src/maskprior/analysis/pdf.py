@@ -41,7 +41,7 @@ def sources() -> list[str]:
 
 
 def has_latex() -> bool:
-    return shutil.which("latexmk") is not None
+    return all(shutil.which(program) for program in ("latexmk", "pdflatex"))
 
 
 def build() -> str:
@@ -67,7 +67,7 @@ def compile_latex() -> str:
     )
     if done.returncode:
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
-        raise UserError(f"{tail}\npaper/main.tex: LaTeX failed (above: the end of its output)", 1)
+        raise UserError(f"{tail}\npaper/main.tex: LaTeX failed (above: the end of its output); it needs {PACKAGES}", 1)
     write_atomically(paths.root() / "paper" / "main.pdf", (folder / "main.pdf").read_bytes())
     return "paper/main.pdf: built with LaTeX from the records"
 
@@ -84,9 +84,7 @@ def restore() -> str:
     write_atomically(paths.root() / "paper" / "main.pdf", (folder / "main.pdf").read_bytes())
     changed = sorted(file for file in built_from.keys() | here.keys() if built_from.get(file) != here.get(file))
     if changed:
-        return (
-            f"paper/main.pdf: no LaTeX; restored the cached PDF, BUT its inputs differ: {few(changed)}; {install}"
-        )
+        return f"paper/main.pdf: no LaTeX; restored the cached PDF, BUT its inputs differ: {few(changed)}; {install}"
     return f"paper/main.pdf: no LaTeX; restored the PDF that was built from these same inputs; {install}"
 
 
