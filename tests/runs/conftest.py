@@ -12,6 +12,7 @@ import yaml
 from maskprior import paths
 from maskprior.config.settings import Settings
 from maskprior.runs.fingerprint import fingerprint
+from maskprior.runs.golden import golden_file, write_golden
 from maskprior.runs.record import Record, RunName, pack_arrays, stamp, write_record
 from maskprior.runs.spec import Run, make_run, resolve
 from maskprior.runs.store import record_path
@@ -110,3 +111,26 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def settings() -> Settings:
     return Settings(scale="smoke", seeds=2, device="cpu", recompute=False)
+
+
+@pytest.fixture(scope="session")
+def golden_text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The golden records of the small project."""
+    from maskprior.experiments.run import execute
+
+    folder = tmp_path_factory.mktemp("golden")
+    shutil.copytree(SOURCE / "config", folder / "config")
+    edit(folder, tasks=["2parity"], methods=["default", "mask"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MASKPRIOR_ROOT", str(folder))
+        write_golden("boolean", execute)
+        return golden_file("boolean").read_text()
+
+
+@pytest.fixture
+def golden(small: Path, golden_text: str) -> Path:
+    """The golden file of the small project, in its place."""
+    path = golden_file("boolean")
+    path.parent.mkdir(parents=True)
+    path.write_text(golden_text)
+    return path
