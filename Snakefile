@@ -24,11 +24,8 @@ from maskprior.workflow import (
     training_data,
 )
 
-# Jobs use the interpreter that runs this workflow (a conda environment goes before it) and the package in src/.
-os.environ.update(
-    PYTHONPATH=os.pathsep.join([str(PROJECT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]),
-    PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
-)
+# Jobs use the interpreter that runs this workflow; a conda environment goes before it.
+os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]))
 settings = read_settings(config)
 
 

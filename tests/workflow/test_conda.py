@@ -12,7 +12,7 @@ import yaml
 from project import HERE, Project
 
 pytestmark = pytest.mark.workflow
-LOCKS = ("report", "train")
+ENVIRONMENTS = sorted(path.stem for path in (HERE / "envs").glob("*.yaml"))
 
 
 @pytest.mark.skipif(
@@ -31,7 +31,7 @@ def test_everything_is_made_in_conda_environments(clone: Project, tmp_path: Path
     clone.maskprior("compare", "all")
 
 
-@pytest.mark.parametrize("name", LOCKS)
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_environment_files_are_thin_and_follow_their_lock(name: str) -> None:
     text, lock = (HERE / "envs" / f"{name}.yaml").read_text(), HERE / "requirements" / f"{name}.txt"
     assert yaml.safe_load(text) == {

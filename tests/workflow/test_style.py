@@ -53,7 +53,7 @@ def test_a_reader_needs_no_torch() -> None:
     subprocess.run([sys.executable, "-c", program, *free], check=True)
 
 
-@pytest.mark.parametrize("lock", ["report.txt", "train.txt"])
+@pytest.mark.parametrize("lock", ["report.txt", "train.txt", "datasets.txt"])
 def test_this_environment_is_the_locked_one(lock: str) -> None:
     assert differences(HERE / "requirements" / lock) == []
 

@@ -16,4 +16,4 @@ rule dataset:
     message:
         "prepare data/{wildcards.dataset}"
     shell:
-        "python -m maskprior.datasets.reproduce {wildcards.dataset} > {log} 2>&1"
+        "PYTHONPATH=src python -m maskprior.datasets.reproduce {wildcards.dataset} > {log} 2>&1"

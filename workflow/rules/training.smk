@@ -1,5 +1,6 @@
 # One job per run. Whether a run is done is whether the file named after its fingerprint exists: published records are
 # plain inputs of other rules, and only what is not published is trained here.
+# Every job says where the package lies, since Snakemake takes PYTHONPATH away in conda environments.
 
 
 rule train:
@@ -29,5 +30,5 @@ rule train:
     message:
         "train {wildcards.experiment}/{wildcards.task}/{wildcards.method}/seed{wildcards.seed} at scale {wildcards.scale}"
     shell:
-        "python -m maskprior run {wildcards.experiment} {wildcards.task} {wildcards.method}"
+        "PYTHONPATH=src python -m maskprior run {wildcards.experiment} {wildcards.task} {wildcards.method}"
         " --seed {wildcards.seed} --scale {wildcards.scale} --device {params.device} > {log} 2>&1"
