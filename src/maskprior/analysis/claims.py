@@ -190,12 +190,12 @@ def read_claims() -> list[Claim]:
     return claims
 
 
-def evaluate(settings: Settings) -> list[Verdict]:
-    """One verdict per claim: at the paper's scale where the claim has records of it, else at the chosen scale."""
+def evaluate(settings: Settings, claims: Sequence[Claim] | None = None) -> list[Verdict]:
+    """One verdict per claim (all of them by default): at the paper's scale where it has records, else at the chosen one."""
     records = _Records()
     paper = settings.model_copy(update={"scale": "paper"})
     verdicts = []
-    for claim in read_claims():
+    for claim in read_claims() if claims is None else claims:
         at_paper = judge(claim, records.at(paper))
         verdicts.append(at_paper if at_paper.verdict != NOT_RUN else judge(claim, records.at(settings)))
     return verdicts

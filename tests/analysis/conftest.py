@@ -1,0 +1,80 @@
+"""A project folder of its own with constructed records: real files under the real names, numbers chosen by the test."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from maskprior import paths
+from maskprior.runs.fingerprint import fingerprint
+from maskprior.runs.record import Record, RunName, pack_arrays, stamp, write_record
+from maskprior.runs.spec import make_run, resolve
+from maskprior.runs.store import record_path
+
+REFERENCE = {"mdi_test_loss": 4.0, "mdi_test_accuracy": 75.0, "mdi_test_sign_accuracy": 75.0}
+STEPS = np.array([0, 1, 10, 60], dtype=np.int32)
+
+WriteRun = Callable[..., Path]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project with the real configuration."""
+    shutil.copytree(paths.config(), tmp_path / "config")
+    monkeypatch.setenv("MASKPRIOR_ROOT", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def write_run(project: Path) -> WriteRun:
+    """write_run("2parity", "mask", 0, {"test_loss": 0.01}): the local record of a Boolean run; returns its path."""
+
+    def write(
+        task: str,
+        method: str,
+        seed: int,
+        metrics: Mapping[str, float],
+        *,
+        scale: str = "reduced",
+        kind: str = "local",
+        diverged: bool = False,
+        map_alignment: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0),
+        unseen_accuracy: tuple[float, ...] = (0.0, 0.0, 50.0, 100.0),
+    ) -> Path:
+        run = make_run("boolean", task, method, scale=scale, seed=seed)
+        config = resolve(run).model_dump()
+        shape = (len(STEPS), config["model"]["layers"], config["model"]["heads"])
+        tokens = config["dimension"]
+        alignment = np.broadcast_to(np.array(map_alignment, dtype=np.float32)[:, None, None], shape)
+        arrays = {
+            "persistence/step": STEPS,
+            "persistence/map_alignment": alignment,
+            "persistence/mask_alignment": alignment,
+            "persistence/query_key_alignment": np.zeros(shape, dtype=np.float32),
+            "trace/step": STEPS,
+            "trace/unseen_accuracy": np.array(unseen_accuracy, dtype=np.float32),
+            "trace/unseen_mean_prediction": np.array([0.0, 0.1, 0.5, 0.9], dtype=np.float32) + np.float32(0.01 * seed),
+            "trace/test_loss": np.array([2.0, 1.5, 1.0, 0.5], dtype=np.float32),
+            "maps/attention_initial": np.full((*shape[1:], tokens, tokens), 1 / tokens, dtype=np.float16),
+            "maps/attention_final": np.full((*shape[1:], tokens, tokens), 1 / tokens, dtype=np.float16),
+        }
+        packed, digest = pack_arrays(arrays)
+        path = record_path(run, kind)
+        record = Record(
+            run=RunName(**{name: getattr(run, name) for name in RunName.model_fields}),
+            fingerprint=stamp(fingerprint(run)),
+            status="diverged" if diverged else "completed",
+            metrics={"init_fidelity_alignment": map_alignment[0], **metrics},
+            reference=REFERENCE,
+            loss_head=[1.0],
+            labels={},
+            config=config,
+            environment={"seconds": 1.0},
+            arrays_sha256=digest,
+        )
+        write_record(path, record, packed)
+        return path
+
+    return write

@@ -1,0 +1,71 @@
+"""Figures are the same bytes from the same records, and their text is text."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from maskprior.analysis import figures
+from maskprior.analysis.records import load_target
+from maskprior.config.settings import Settings, read_settings
+from tests.analysis.conftest import WriteRun
+
+
+@pytest.fixture(autouse=True)
+def _style() -> Iterator[None]:
+    with plt.rc_context():
+        figures.use_style()
+        yield
+    plt.close("all")
+
+
+@pytest.fixture
+def settings(project: Path) -> Settings:
+    return read_settings({"seeds": 2, "scale": "smoke"})
+
+
+@pytest.mark.parametrize("kind", ["levels", "maps", "masks"])
+def test_same_records_same_bytes(settings: Settings, write_run: WriteRun, project: Path, kind: str) -> None:
+    for seed in range(2):
+        for method in ("default", "mask"):
+            write_run("2parity", method, seed, {"test_loss": 1.0}, scale="smoke")
+    entries = load_target("table4", settings)
+    tasks = ("2parity", "threesym")
+    draw = {
+        "levels": lambda: figures.three_levels(entries, tasks, ("default", "mask")),
+        "maps": lambda: figures.attention_before_after(entries, tasks, ("default", "mask")),
+        "masks": lambda: figures.initial_masks(tasks, "smoke"),
+    }[kind]
+    written = []
+    for _ in range(2):
+        figures.save(draw(), "figure")
+        folder = project / "paper" / "generated"
+        written.append([(folder / f"figure{ending}").read_bytes() for ending in (".pdf", ".png")])
+    assert written[0] == written[1]
+    pdf = written[0][0]
+    assert b"/Type3" not in pdf
+    assert b"/CIDFontType2" in pdf
+    assert b"/CreationDate" not in pdf
+
+
+def test_curves_are_the_mean_of_the_completed_seeds(settings: Settings, write_run: WriteRun) -> None:
+    write_run("2parity", "mask", 0, {}, scale="smoke")
+    write_run("2parity", "mask", 1, {}, scale="smoke", diverged=True)
+    figure = figures.learning_curves(load_target("table4", settings), ("2parity",), ("mask",))
+    (line,) = [line for line in figure.axes[0].lines if line.get_label() == "Mask"]
+    # the constructed trace of seed 0; step 0 stands at 1/2
+    assert np.asarray(line.get_ydata()) == pytest.approx([0.0, 0.1, 0.5, 0.9])
+    assert np.asarray(line.get_xdata()) == pytest.approx([0.5, 1, 10, 60])
+
+
+def test_a_missing_record_is_said_in_the_figure(settings: Settings) -> None:
+    figure = figures.attention_before_after(load_target("table4", settings), ("2parity",), ("mask",))
+    assert [text.get_text() for ax in figure.axes for text in ax.texts].count("no\nrecord") == 2
+
+
+def test_masks_start_at_the_amplitude_where_the_pattern_is_open(project: Path) -> None:
+    logits = figures.mask_logits("2parity", "smoke")
+    assert logits[0, 0, 0, :3].tolist() == [-10, 10, -10]
+    assert logits[0, 0, 2, :3].tolist() == [-10, -10, 10]

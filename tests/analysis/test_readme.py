@@ -1,0 +1,57 @@
+"""Only evidence goes into README.md."""
+
+from pathlib import Path
+
+import pytest
+
+from maskprior import paths
+from maskprior.analysis import readme
+from maskprior.analysis.claims import evaluate
+from maskprior.config.settings import read_settings
+from tests.analysis.conftest import WriteRun
+
+README = paths.package().parents[1] / "README.md"
+
+
+@pytest.fixture
+def page(project: Path) -> Path:
+    path = project / "README.md"
+    path.write_text(f"before\n{readme.BEGIN}\nold\n{readme.END}\nafter\n")
+    return path
+
+
+def test_the_project_has_the_markers() -> None:
+    text = README.read_text()
+    assert text.count(readme.BEGIN) == text.count(readme.END) == 1
+
+
+def test_published_results_replace_the_table_and_nothing_else(page: Path) -> None:
+    settings = read_settings()
+    assert readme.update("| new |", settings) == "README.md: results table renewed"
+    assert page.read_text() == f"before\n{readme.BEGIN}\n| new |\n{readme.END}\nafter\n"
+    assert readme.update("| new |", settings) == "README.md: up to date"
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "why"),
+    [
+        ("Records: 5 published, 1 local.", {}, "not every record is a published one"),
+        ("Records: 5 published, 1 missing.", {}, "not every record is a published one"),
+        ("| new |", {"scale": "smoke"}, "not the configured settings"),
+        ("| new |", {"seeds": 2}, "not the configured settings"),
+    ],
+)
+def test_anything_else_leaves_it_alone(page: Path, text: str, settings: dict[str, object], why: str) -> None:
+    before = page.read_text()
+    assert why in readme.update(text, read_settings(settings))
+    assert page.read_text() == before
+
+
+def test_results_in_markdown(project: Path, write_run: WriteRun) -> None:
+    for seed in range(3):
+        write_run("2parity", "default", seed, {"test_loss": 1.2, "test_accuracy": 75.0})
+    settings = read_settings({"seeds": 3})
+    text = readme.results(settings, evaluate(settings))
+    line = "| 2Parity | Default | reduced | 1.379 | 1.200 [1.200, 1.200] | 75.00 | 75.00 [75.00, 75.00] | 3/3 | direction only |"
+    assert line in text.splitlines()
+    assert "Of the paper's 112 numbers: 0 reproduced, 4 direction only, 0 not reproduced, 108 not run." in text
