@@ -46,7 +46,7 @@ def test_a_pattern_of_another_depth_is_refused():
 
 
 def test_zero_mask_leaves_the_output_alone():
-    model = boolean.build_model(smoke()).eval()
+    model = boolean.prepare(smoke(method="default"), 0, "cpu").setup.model.eval()
     tokens = torch.randint(2, (16, 8))
     without = model(tokens)
     write_zero_mask(model)

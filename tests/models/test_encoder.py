@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from maskprior.attention import attentions
-from maskprior.models.encoder import Block, Embedding, Encoder, NormPool, PoolNorm
+from maskprior.models.encoder import Block, Embedding, Encoder, build_readout
 
 
 def embedding(**changes: float) -> Embedding:
@@ -49,29 +49,39 @@ def test_block_is_pre_norm_with_two_residuals():
     torch.testing.assert_close(block(x), y + hidden @ second.weight.T + second.bias)
 
 
-def test_readouts_differ_in_order():
-    x = torch.tensor([[[1.0, -1.0], [30.0, 10.0], [2.0, -4.0]]])
-    # Pool first: means (11, 5/3); a norm over two features gives +-1. Norm first: each token gives (1, -1).
-    torch.testing.assert_close(PoolNorm(2)(x), torch.tensor([[1.0, -1.0]]), atol=1e-4, rtol=0)
-    torch.testing.assert_close(NormPool(2)(x), torch.tensor([[1.0, -1.0]]), atol=1e-4, rtol=0)
-    x = torch.tensor([[[1.0, -1.0], [-3.0, -1.0], [-3.0, -1.0]]])
-    torch.testing.assert_close(PoolNorm(2)(x), torch.tensor([[-1.0, 1.0]]), atol=1e-4, rtol=0)
-    torch.testing.assert_close(NormPool(2)(x), torch.tensor([[-1.0, 1.0]]) / 3, atol=1e-4, rtol=0)
+TOKENS = [[[1.0, -1.0], [-3.0, -1.0], [-3.0, -1.0]]]
 
 
-@pytest.mark.parametrize("readout", [PoolNorm, NormPool])
-def test_norm_before_pool_is_additive_over_tokens_and_pool_before_norm_is_not(readout):
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        # The mean is (-5/3, -1); a norm over two features gives +-1. Normed first, the tokens are (1, -1), (-1, 1), (-1, 1).
+        ("pool_norm", [-1.0, 1.0]),
+        ("norm_pool", [-1 / 3, 1 / 3]),
+        ("pool", [-5 / 3, -1.0]),
+        ("flatten", [1.0, -1.0, -3.0, -1.0, -3.0, -1.0]),
+        ("norm_flatten", [1.0, -1.0, -1.0, 1.0, -1.0, 1.0]),
+    ],
+)
+def test_readouts_by_hand(kind, expected):
+    torch.testing.assert_close(
+        build_readout(kind, 2)(torch.tensor(TOKENS)), torch.tensor([expected]), atol=1e-4, rtol=0
+    )
+
+
+@pytest.mark.parametrize("kind", ["pool_norm", "norm_pool"])
+def test_only_norm_before_pool_is_additive_over_tokens(kind):
     """f(a, b) - f(a, b') - f(a', b) + f(a', b') is 0 for every additive f: why identity masks need pool_norm."""
     torch.manual_seed(0)
     a, a2, b, b2 = torch.randn(4, 1, 1, 6, dtype=torch.float64)
-    f = lambda *tokens: readout(6).double()(torch.cat(tokens, 1))  # noqa: E731
+    readout = build_readout(kind, 6).double()
+    f = lambda *tokens: readout(torch.cat([t.unsqueeze(0) for t in tokens], 1))  # noqa: E731
     mixed = (f(a, b) - f(a, b2) - f(a2, b) + f(a2, b2)).abs().max().item()
-    assert (mixed < 1e-12) == (readout is NormPool)
-    assert readout is NormPool or mixed > 0.01
+    assert mixed < 1e-12 if kind == "norm_pool" else mixed > 0.01
 
 
 def test_encoder_puts_the_parts_together():
-    parts = embedding(), blocks(2), PoolNorm(6), torch.nn.Linear(6, 1)
+    parts = embedding(), blocks(2), build_readout("pool_norm", 6), torch.nn.Linear(6, 1)
     model = Encoder(*parts).double()
     indices = torch.randint(2, (4, 5))
     x = parts[0](indices)

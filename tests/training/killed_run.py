@@ -1,0 +1,33 @@
+"""Execute a smoke run and end it by SIGKILL: at a step, or while its checkpoint is being renamed into place.
+
+usage: python killed_run.py STEP step|write SECONDS_BETWEEN_CHECKPOINTS
+"""
+
+import os
+import signal
+import sys
+
+from maskprior.runs.environment import pin
+
+pin()
+
+from maskprior.experiments.run import execute  # noqa: E402
+from maskprior.runs.spec import make_run  # noqa: E402
+from maskprior.training import loop  # noqa: E402
+
+last, where, seconds = int(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+loop.CHECKPOINT_SECONDS = seconds
+rename = os.replace
+
+
+def die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def progress(step: int, steps: int, loss: float) -> None:
+    if step == last and where == "step":
+        die()
+    os.replace = die if step == last else rename
+
+
+execute(make_run("boolean", "2parity", "mask", scale="smoke"), device="cpu", progress=progress)
