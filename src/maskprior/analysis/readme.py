@@ -7,8 +7,10 @@ from maskprior.analysis.aggregate import Summary
 from maskprior.analysis.boolean_table import METRICS, Row, boolean_rows
 from maskprior.analysis.claims import Verdict, count
 from maskprior.analysis.output import NOTHING, decimals, method_name, number, seeds, task_name
+from maskprior.analysis.records import load_target
 from maskprior.config.settings import Settings, read_settings
 from maskprior.files import write_atomically
+from maskprior.runs.spec import targets
 
 BEGIN, END = "<!-- results: generated from the records -->", "<!-- /results -->"
 
@@ -31,12 +33,30 @@ def results(settings: Settings, verdicts: Sequence[Verdict]) -> str:
         + f"{sum(v.claim.reported is not None for v in verdicts)} numbers: "
         + ", ".join(f"{n} {name}" for name, n in count([v for v in verdicts if v.claim.reported]).items())
         + ".",
+        "",
+        *costs(settings),
     ]
     return "\n".join(lines)
 
 
+def costs(settings: Settings) -> list[str]:
+    """What the runs of each target took to train, from the records: a Markdown table."""
+    lines = ["| target | runs | training time | a run takes | on |", "|---|---|---|---|---|"]
+    for target in targets():
+        entries = load_target(target, settings)
+        environments = [entry.record.environment for entry in entries if entry.record]
+        if not environments:
+            continue
+        seconds = [float(environment["seconds"]) for environment in environments]
+        devices = ", ".join(sorted({str(environment.get("device", "")) for environment in environments}))
+        total = f"{sum(seconds) / 60:.0f} min" if sum(seconds) >= 60 else f"{sum(seconds):.0f} s"
+        longest = f"{min(seconds):.0f} to {max(seconds):.0f} s"
+        lines.append(f"| `{target}` | {len(entries)} | {total} on one core | {longest} | {devices} |")
+    return lines
+
+
 def update(text: str, settings: Settings) -> str:
-    """Put the table into README.md and say what was done. Only evidence goes there: published records, as configured."""
+    """Put the table into README.md and say what was done. Only evidence goes there: published records, our settings."""
     path = paths.root() / "README.md"
     content = path.read_text()
     before, found, rest = content.partition(BEGIN)
