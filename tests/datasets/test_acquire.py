@@ -272,6 +272,26 @@ def test_a_full_disk_is_said_and_nothing_is_lost(server, project, small_disk, an
         assert server.requests[-1][1] is not None, "what was received before the disk was full is used"
 
 
+def test_the_command_line_prints_one_line_and_exits_with_3(server, project):
+    archive = tar(MEMBERS)
+    server.answers = {"/bad": fails(404), "/good": gives(archive)}
+
+    def call(address: str) -> subprocess.CompletedProcess:
+        project({"a": archived(archive, f"{server.url}{address}")})
+        command = [sys.executable, "-m", "maskprior", "data", "fetch", "a"]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    bad, good = call("/bad"), call("/good")
+    assert bad.returncode == 3
+    assert bad.stderr.strip().splitlines()[-1] == (
+        f"maskprior: a: {server.url}/bad: HTTP 404 Not Found. "
+        "Get the files elsewhere (see https://example.org) and run: maskprior data import a PATH"
+    )
+    assert "Traceback" not in bad.stderr
+    assert good.returncode == 0
+    assert good.stdout == "a: data/raw/a complete, all checksums as registered\n"
+
+
 def test_wikitext_rows_are_the_published_lines(tmp_path):
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     from pyarrow import parquet

@@ -1,4 +1,4 @@
-"""The published results from every kind of remote: the folder in the repository, HTTP, S3; in a clone and in an archive."""
+"""The published results from every kind of remote: the folder in the repository, HTTP, S3; in clones and archives."""
 
 import os
 import socket
