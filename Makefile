@@ -51,7 +51,7 @@ reproduce: restore
 	@echo "figures    paper/generated/*.pdf and *.png"
 	@echo "report     build/report.html"
 	@echo "notebooks  results/logs/notebooks/*.ipynb (executed)"
-	@cat results/logs/paper.log
+	@cat results/logs/paper.log 2> /dev/null || true
 
 restore: $(REPORT)/.installed
 	$(call restore,$(report))
@@ -86,7 +86,7 @@ $(REPORT)/.installed: requirements/report.txt
 	@echo "== create the reading environment in $(REPORT) (about a minute)"
 	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found; install one or call make PYTHON=/path/to/python" >&2; exit 1; }
 	@$(PYTHON) -m venv $(REPORT)
-	@$(REPORT)/bin/python $(PIP) install --quiet --require-hashes -r requirements/report.txt
+	@$(REPORT)/bin/python $(PIP) install --quiet --require-hashes --no-deps -r requirements/report.txt
 	@$(REPORT)/bin/python $(PIP) install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
@@ -94,6 +94,6 @@ $(FULL)/.installed: requirements/dev.txt
 	@echo "== create the full environment in $(FULL) (several minutes: torch is large)"
 	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found; install one or call make PYTHON=/path/to/python" >&2; exit 1; }
 	@$(PYTHON) -m venv $(FULL)
-	@$(FULL)/bin/python $(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	@$(FULL)/bin/python $(PIP) install --quiet --require-hashes --no-deps -r requirements/dev.txt
 	@$(FULL)/bin/python $(PIP) install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
