@@ -4,6 +4,7 @@ Fast to import: no numpy, no torch. Member checksums are the authority on conten
 download fail early, since other archives of the same files have other hashes.
 """
 
+import functools
 import hashlib
 import json
 from pathlib import Path
@@ -155,17 +156,21 @@ def class_names(dataset: Dataset) -> list[str]:
 
 
 def load() -> Registry:
-    path = registry_file()
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = registry_file().read_bytes()
     except FileNotFoundError:
         raise UserError(
             f"config/datasets.yaml: not found below {paths.root()}; check out the whole project", DATA
         ) from None
+    return _parse(content)
+
+
+@functools.cache
+def _parse(content: bytes) -> Registry:
+    try:
+        return Registry.model_validate(yaml.safe_load(content))
     except yaml.YAMLError as error:
         raise UserError(f"config/datasets.yaml: not YAML: {' '.join(str(error).split())}") from None
-    try:
-        return Registry.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
