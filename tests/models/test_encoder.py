@@ -55,7 +55,7 @@ TOKENS = [[[1.0, -1.0], [-3.0, -1.0], [-3.0, -1.0]]]
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        # The mean is (-5/3, -1); a norm over two features gives +-1. Normed first, the tokens are (1, -1), (-1, 1), (-1, 1).
+        # The mean is (-5/3, -1). A norm over two features gives +-1: the tokens become (1, -1), (-1, 1), (-1, 1).
         ("pool_norm", [-1.0, 1.0]),
         ("norm_pool", [-1 / 3, 1 / 3]),
         ("pool", [-5 / 3, -1.0]),
