@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from maskprior.errors import UserError
-from maskprior.runs.compare import TOLERANCES, compare, compare_all, tolerance
+from maskprior.runs.compare import SMOKE_TOLERANCES, TOLERANCES, Tolerance, compare, compare_all, tolerance
 from maskprior.runs.environment import device_class
 from maskprior.runs.record import Record, read_record
 from maskprior.runs.spec import Run, make_run
@@ -63,14 +63,23 @@ def test_one_bit_in_one_loss_or_in_the_arrays_fails_on_the_same_device_class(rec
 
 
 @pytest.mark.parametrize(
-    ("quantity", "value", "allowed"),
-    # absolute + relative x |published|, by hand from the table
-    [("test_accuracy", 75.0, 3.0), ("test_loss", 0.1, 0.05 + 0.025), ("best_step", 40.0, math.inf)],
+    ("scale", "quantity", "value", "allowed"),
+    # absolute + relative x |published|, by hand from the tables
+    [
+        ("smoke", "test_accuracy", 75.0, 2.0),
+        ("smoke", "test_loss", 0.1, 1e-5 + 1e-5),
+        ("smoke", "best_step", 40.0, math.inf),
+        ("reduced", "test_accuracy", 75.0, 3.0),
+        ("reduced", "test_loss", 0.1, 0.05 + 0.025),
+        ("reduced", "best_step", 40.0, math.inf),
+    ],
 )
 def test_the_allowed_difference_and_no_more_passes_elsewhere(
-    record: Record, quantity: str, value: float, allowed: float
+    make_record: MakeRecord, project: Path, scale: str, quantity: str, value: float, allowed: float
 ) -> None:
-    assert tolerance(quantity, value) == pytest.approx(allowed)
+    run = make_run("boolean", "2parity", "mask", scale=scale)
+    record = read_record(make_record(run))
+    assert tolerance(run, quantity, value) == pytest.approx(allowed)
     for factor, passes in ((0.99, True), (-0.99, True), (1.01, math.isinf(allowed))):
         difference = 1000.0 if math.isinf(allowed) else factor * allowed
         moved = elsewhere(record, metrics=record.metrics | {quantity: value + difference})
@@ -95,9 +104,10 @@ def test_fewer_losses_fail(record: Record) -> None:
     assert not compare(record, elsewhere(record, loss_head=record.loss_head[:2])).passes
 
 
-def test_every_tolerance_has_a_reason_and_the_last_one_takes_everything() -> None:
-    assert all(len(row.reason) > 20 for row in TOLERANCES)
-    assert TOLERANCES[-1].quantity == "*"
+@pytest.mark.parametrize("table", [SMOKE_TOLERANCES, TOLERANCES])
+def test_every_tolerance_has_a_reason_and_the_last_one_takes_everything(table: tuple[Tolerance, ...]) -> None:
+    assert all(len(row.reason) > 20 for row in table)
+    assert table[-1].quantity == "*"
 
 
 def test_published_against_local(make_record: MakeRecord, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
