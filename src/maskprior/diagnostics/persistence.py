@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from maskprior.attention import Attention, attention_bias, attention_map, attentions, query_key_products
+from maskprior.attention import MaskedAttention, attention_bias, attentions, query_key_products
 from maskprior.diagnostics.theory import sensitivities
 from maskprior.patterns.pattern import Pattern
 
@@ -49,7 +49,7 @@ def layer_states(model: nn.Module, probe: Tensor) -> list[LayerState]:
     states = []
     for module, inputs in zip(modules, seen, strict=True):
         logits = module.query_key_logits(inputs)
-        states.append(LayerState(inputs, logits, attention_map(logits, module.mask_logits, module.form)))
+        states.append(LayerState(inputs, logits, module.attention(logits)))
     return states
 
 
@@ -174,23 +174,23 @@ class StepProbe:
         return {name: torch.stack([layer[name] for layer in layers]).numpy(force=True) for name in layers[0]}
 
     @staticmethod
-    def _parameters(module: Attention) -> tuple[Tensor | None, ...]:
-        parameters = (module.query.weight, module.key.weight, module.mask_logits)
+    def _parameters(module: MaskedAttention) -> tuple[Tensor | None, ...]:
+        parameters = (*module.query_key_weights(), module.mask_logits)
         return tuple(None if p is None else p.detach().clone() for p in parameters)
 
     @staticmethod
-    def _gradients(module: Attention) -> dict[str, Tensor]:
-        nothing = torch.full((module.heads,), math.nan, device=module.out.weight.device)
+    def _gradients(module: MaskedAttention) -> dict[str, Tensor]:
+        query, key = module.query_key_gradients()
+        mask = None if module.mask_logits is None else module.mask_logits.grad
+        nothing = torch.full((module.heads,), math.nan, device=module.query_key_weights()[0].device)
 
-        def norm(parameter: Tensor | None) -> Tensor:
-            if parameter is None or parameter.grad is None:
-                return nothing
-            return _per_head(parameter.grad, module).norm(dim=1)
+        def norm(gradient: Tensor | None) -> Tensor:
+            return nothing if gradient is None else _per_head(gradient, module).norm(dim=1)
 
         return {
-            "query_gradient": norm(module.query.weight),
-            "key_gradient": norm(module.key.weight),
-            "mask_gradient": norm(module.mask_logits),
+            "query_gradient": norm(query),
+            "key_gradient": norm(key),
+            "mask_gradient": norm(mask),
         }
 
 
@@ -219,7 +219,7 @@ def position_share(logits: Tensor, rows: Tensor) -> Tensor:
 
 
 def _mask_measures(
-    module: Attention,
+    module: MaskedAttention,
     initial: Tensor | None,
     decayed: Tensor | None,
     state: LayerState,
@@ -242,28 +242,26 @@ def _mask_measures(
     return dict(zip(names, found, strict=True))
 
 
-def _bounds(module: Attention, state: LayerState) -> dict[str, Tensor]:
-    def split(x: Tensor) -> Tensor:
-        return x.unflatten(-1, (module.heads, module.head_dim)).transpose(1, 2)
-
+def _bounds(module: MaskedAttention, state: LayerState) -> dict[str, Tensor]:
     # Every so many rows, so that the samples stay balanced and are about 64.
     few = slice(None, None, max(1, len(state.inputs) // 64))
-    queries, keys = split(module.query(state.inputs[few])), split(module.key(state.inputs[few]))
-    m, slope = module.mask_logits, None
+    queries, keys, _ = module.queries_keys_values(state.inputs[few])
+    m, slope = module.scaled_mask(), None
     if m is not None:
-        slope = (-m).sigmoid() if module.form == "log_sigmoid" else torch.ones_like(m)
+        slope = module.mask_scale * ((-m).sigmoid() if module.form == "log_sigmoid" else torch.ones_like(m))
     found = sensitivities(queries, keys, state.attention[few], slope)
     # The theorem is about a softmax; a Hadamard-masked map is none.
     undefined = m is not None and module.form == "hadamard"
     return {name: torch.full_like(value, math.nan) for name, value in found.items()} if undefined else found
 
 
-def _bias(mask_logits: Tensor, module: Attention) -> Tensor:
-    bias = attention_bias(mask_logits, module.form)
-    return nn.functional.logsigmoid(mask_logits) if bias is None else bias
+def _bias(mask_logits: Tensor, module: MaskedAttention) -> Tensor:
+    scaled = module.mask_scale * mask_logits
+    bias = attention_bias(scaled, module.form)
+    return nn.functional.logsigmoid(scaled) if bias is None else bias
 
 
-def _per_head(parameter: Tensor, module: Attention) -> Tensor:
+def _per_head(parameter: Tensor, module: MaskedAttention) -> Tensor:
     """(H d, D) or (H, N, N) -> (H, everything of the head)."""
     return parameter.reshape(module.heads, -1)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
-from maskprior.attention import Attention, attentions
+from maskprior.attention import MaskedAttention, attentions
 from maskprior.patterns.pattern import Pattern
 
 
@@ -96,10 +96,10 @@ def _fit(
 
 
 @torch.no_grad()
-def _write(module: Attention, query: Tensor, key: Tensor) -> None:
+def _write(module: MaskedAttention, query: Tensor, key: Tensor) -> None:
     """Factors (H, D, d) into the weights of a layer."""
-    for linear, factor in ((module.query, query), (module.key, key)):
-        linear.weight.copy_(factor.transpose(1, 2).flatten(0, 1))
+    for weight, factor in zip(module.query_key_weights(), (query, key), strict=True):
+        weight.copy_(factor.transpose(1, 2).flatten(0, 1))
 
 
 def _pseudo_inverse(matrix: Tensor, *, rank: int) -> Tensor:
