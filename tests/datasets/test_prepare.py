@@ -76,6 +76,11 @@ def test_what_it_is_made_from_must_be_prepared_first(text):
         prepare.prepare("t")
 
 
+def test_what_it_is_made_from_is_not_fetched_again(text):
+    shutil.rmtree(text / "data" / "raw" / "gpt2-bpe")
+    prepare.prepare("t")
+
+
 def test_verify_finds_what_was_changed(text):
     prepare.prepare("t")
     assert verify.verify("t") == ["data/raw/t is as registered", "data/t is as its manifest says"]

@@ -22,7 +22,8 @@ ORIGIN = "ORIGIN.json"
 Watch = Callable[[str], Progress]
 
 
-def _unwatched(file: str) -> Progress:
+def unwatched(file: str) -> Progress:
+    """No progress is shown."""
     return lambda done, total: None
 
 
@@ -49,17 +50,20 @@ def problems(dataset: Dataset, folder: Path) -> list[str]:
     return [f"{path} {problem}" for path, problem in (*members, *trees) if problem]
 
 
-def fetch(name: str, *, patience: Patience = Patience(), watch: Watch = _unwatched) -> Path:  # noqa: B008 (frozen)
+def fetch(name: str, *, patience: Patience = Patience(), watch: Watch = unwatched) -> Path:  # noqa: B008 (frozen)
+    """`fetch_own` for the data set and all it is made from (a subset's whole set, a text's tokenizer)."""
+    for needed in load()[name].needs:
+        fetch(needed, patience=patience, watch=watch)
+    return fetch_own(name, patience=patience, watch=watch)
+
+
+def fetch_own(name: str, *, patience: Patience = Patience(), watch: Watch = unwatched) -> Path:  # noqa: B008 (frozen)
     """Download what `data/raw/<name>/` lacks and return that folder. A second process waits and then finds it there.
 
-    Subsets fetch the set they are part of; text fetches its tokenizer too. Raises UserError (exit code 3) naming the
-    data set, every address with its reason, and the import command.
+    Nothing happens for generated sets and subsets. Raises UserError (exit code 3) naming the data set, every address
+    with its reason, and the import command.
     """
-    registry = load()
-    dataset = registry[name]
-    for needed in dataset.needs:
-        fetch(needed, patience=patience, watch=watch)
-    folder = raw_folder(name)
+    dataset, folder = load()[name], raw_folder(name)
     if not dataset.sources:
         return folder
     with _locked(name), space_errors(folder):

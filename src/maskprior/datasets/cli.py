@@ -60,8 +60,10 @@ def import_(
 def prepare(name: Name) -> None:
     """Make data/NAME from the publisher's files (fetched if need be), count everything, write the manifest."""
     from maskprior.datasets import prepare as preparation
+    from maskprior.datasets.progress import bars
 
-    made = preparation.prepare(name)
+    with bars() as watch:
+        made = preparation.prepare(name, watch=watch)
     typer.echo(f"{name}: data/{name} prepared, version {made.version}, content {made.content[:16]}")
 
 

@@ -36,7 +36,7 @@ class Found(NamedTuple):
     statistics: Statistics
 
 
-def prepare(name: str) -> Manifest:
+def prepare(name: str, *, watch: acquire.Watch = acquire.unwatched) -> Manifest:
     """Write `data/<name>/` (fetching what it is made from, if need be) and return its manifest.
 
     UserError (3) if a count differs from the registry's: then nothing is left at `data/<name>/`.
@@ -44,7 +44,7 @@ def prepare(name: str) -> Manifest:
     dataset = load()[name]
     for needed in dataset.needs:
         manifest.read(needed)
-    raw = acquire.fetch(name) if dataset.sources else acquire.raw_folder(name)
+    raw = acquire.fetch_own(name, watch=watch)
     folder = manifest.prepared_folder(name)
     staging = paths.data() / f".{name}.partial"
     shutil.rmtree(staging, ignore_errors=True)

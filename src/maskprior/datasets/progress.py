@@ -13,7 +13,7 @@ from maskprior.datasets.download import Progress
 
 @contextmanager
 def bars() -> Iterator[Watch]:
-    """Gives a function from a file's name to the function that moves its bar; drawn on stderr."""
+    """Gives a function from a file's name to the function that moves its bar; drawn on stderr if that is a terminal."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -21,7 +21,8 @@ def bars() -> Iterator[Watch]:
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Bars(*columns, console=Console(stderr=True)) as shown:
+    console = Console(stderr=True)
+    with Bars(*columns, console=console, disable=not console.is_terminal) as shown:
 
         def watch(file: str) -> Progress:
             task = shown.add_task(file, total=None)
