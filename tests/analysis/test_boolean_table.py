@@ -44,6 +44,14 @@ def test_table_as_latex(rows: list[boolean_table.Row]) -> None:
     assert boolean_latex(rows) + "\n" == EXPECTED.read_text()
 
 
+def test_a_smaller_cube_is_named(settings: Settings) -> None:
+    verdicts: list[claims.Verdict] = []
+    rows = boolean_rows("T1", settings.model_copy(update={"scale": "smoke"}), verdicts)
+    assert boolean_latex(rows).count("$d=8$") == 1
+    rows = boolean_rows("T1", settings.model_copy(update={"scale": "paper"}), verdicts)
+    assert "$d=" not in boolean_latex(rows)
+
+
 def test_table_as_numbers(rows: list[boolean_table.Row]) -> None:
     frame = boolean_frame(rows).set_index(["method", "scale", "metric"])
     mask = frame.loc[("mask", "reduced", "test_loss")]

@@ -10,6 +10,7 @@ from maskprior.analysis.claims import Verdict, summary
 from maskprior.analysis.output import NOTHING, interval, method_name, number, seeds, task_name
 from maskprior.analysis.records import Entry, cells, load_target, reference, sources
 from maskprior.config.settings import Settings
+from maskprior.runs.spec import make_run, resolve
 
 METRICS = ("test_loss", "test_accuracy")
 BEST = "best_test_loss"
@@ -85,7 +86,10 @@ def boolean_latex(rows: Sequence[Row]) -> str:
     for task in dict.fromkeys(row.task for row in rows):
         lines.append(r"\midrule")
         own = [row for row in rows if row.task == task and row not in controls]
-        lines += [_latex_row(row, task_name(task) if row is own[0] else "") for row in own]
+        label = task_name(task)
+        if (smaller := smaller_cube(own[0])) is not None:
+            label += rf" {{\scriptsize\color{{quiet}}$d={smaller}$}}"
+        lines += [_latex_row(row, label if row is own[0] else "") for row in own]
         mdi = next((row.mdi for row in own if row.mdi["test_loss"] is not None), None)
         if mdi is not None:
             loss, accuracy = (number(mdi[metric] or 0.0, metric) for metric in METRICS)
@@ -119,6 +123,17 @@ def _latex_row(row: Row, first: str) -> str:
     return " & ".join(columns) + r" \\"
 
 
+def smaller_cube(row: Row) -> int | None:
+    """The dimension of the row's task where it is not the paper's: another domain, which has to be said."""
+    dimension, paper = (_dimension(row.task, scale) for scale in (row.scale, "paper"))
+    return None if dimension == paper else dimension
+
+
+def _dimension(task: str, scale: str) -> int:
+    config: Any = resolve(make_run("boolean", task, "default", scale=scale))
+    return int(config.dimension)
+
+
 def _verdict_mark(row: Row, metric: str) -> str:
     return rf"\verdict{{{row.verdicts[metric]}}}" if metric in row.verdicts else ""
 
@@ -133,7 +148,8 @@ def boolean_frame(rows: Sequence[Row]) -> Any:
             s = row.measured[metric]
             found.append(
                 {
-                    "task": row.task, "method": row.method, "scale": row.scale, "metric": metric,
+                    "task": row.task, "dimension": _dimension(row.task, row.scale), "method": row.method,
+                    "scale": row.scale, "metric": metric,
                     "published": row.published.get(metric, ""), "mean": s.mean, "low": s.low, "high": s.high,
                     "median": s.median, "n": s.n, "planned": s.planned, "diverged": s.diverged,
                     "best_during_training": row.measured[BEST].mean if metric == "test_loss" else math.nan,

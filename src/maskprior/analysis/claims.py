@@ -191,7 +191,7 @@ def read_claims() -> list[Claim]:
 
 
 def evaluate(settings: Settings, claims: Sequence[Claim] | None = None) -> list[Verdict]:
-    """One verdict per claim (all of them by default): at the paper's scale where it has records, else at the chosen one."""
+    """One verdict per claim (default: all): at the paper's scale where it has records, else at the chosen one."""
     records = _Records()
     paper = settings.model_copy(update={"scale": "paper"})
     verdicts = []

@@ -21,7 +21,6 @@ from maskprior.analysis.records import Entry, by_seed, cells, sources
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
 
-
 # What the text speaks of, defined also before any run is there.
 ALWAYS = {
     f"{part}_{quantity}" for part in ("test", "seen", "unseen") for quantity in ("loss", "accuracy", "sign_accuracy")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from maskprior import paths
 from maskprior.analysis.aggregate import Summary
-from maskprior.analysis.boolean_table import METRICS, Row, boolean_rows
+from maskprior.analysis.boolean_table import METRICS, Row, boolean_rows, smaller_cube
 from maskprior.analysis.claims import Verdict, count
 from maskprior.analysis.output import NOTHING, decimals, method_name, number, seeds, task_name
 from maskprior.analysis.records import load_target
@@ -77,8 +77,10 @@ def update(text: str, settings: Settings) -> str:
 def _line(row: Row) -> str:
     loss, accuracy = (row.measured[metric] for metric in METRICS)
     verdicts = " / ".join(dict.fromkeys(row.verdicts[metric] for metric in METRICS if metric in row.verdicts))
+    smaller = smaller_cube(row)
+    task = task_name(row.task) if smaller is None else f"{task_name(row.task)} (d = {smaller})"
     columns = [
-        task_name(row.task), method_name(row.method), row.scale, row.published.get("test_loss", ""),
+        task, method_name(row.method), row.scale, row.published.get("test_loss", ""),
         _ours(loss, "test_loss"), row.published.get("test_accuracy", ""), _ours(accuracy, "test_accuracy"),
         seeds(loss), verdicts,
     ]  # fmt: skip
