@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
 from maskprior.analysis import persistence
 from maskprior.analysis.aggregate import t_interval
@@ -249,6 +249,8 @@ def learning_curves(entries: Sequence[Entry], tasks: Sequence[str], methods: Seq
         if mdi is not None:
             _reference(axes[1, column], mdi, "interpolator")
         axes[1, column].set_yscale("log")
+        axes[1, column].yaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        axes[1, column].yaxis.set_major_formatter(FuncFormatter(lambda loss, _: f"{loss:g}"))
         axes[1, column].yaxis.set_minor_formatter(NullFormatter())
     axes[0, 0].set_ylabel("mean prediction, unseen")
     axes[1, 0].set_ylabel("test loss (MSE)")
