@@ -210,6 +210,22 @@ def test_import_of_folders_of_many_files(project, tmp_path):
         acquire.import_("a", have.parent)
 
 
+def test_import_of_folders_in_tiny_imagenets_layout(project, tmp_path):
+    table = "val_0.JPEG\tn02\t0\t0\t9\t9\nval_1.JPEG\tn03\t0\t0\t9\t9\n"
+    files = {
+        "train/n01/images/n01_0.JPEG": b"1", "train/n02/images/n02_0.JPEG": b"2", "train/n03/images/n03_0.JPEG": b"3",
+        "train/n01/n01_boxes.txt": b"-", "val/images/val_0.JPEG": b"4", "val/images/val_1.JPEG": b"5",
+        "val/val_annotations.txt": table.encode(),
+    }  # fmt: skip
+    root = project(
+        {"a": entry(kind="image-folder", classes="two.txt", trees={"train": {"files": 2}, "val": {"files": 1}})}
+    )
+    (root / "config" / "datasets" / "two.txt").write_text("n02\nn01\n")
+    folder = acquire.import_("a", put(tmp_path / "have", files))
+    assert raw(root) == {"train/n01/n01_0.JPEG", "train/n02/n02_0.JPEG", "val/n02/val_0.JPEG", acquire.ORIGIN}
+    assert (folder / "val" / "n02" / "val_0.JPEG").read_bytes() == b"4"
+
+
 def test_a_set_that_cannot_be_downloaded_says_how_to_get_it(project):
     manual = {"format": "manual", "downloads": [{"file": "big.tar", "md5": "0" * 32}]}
     project({"a": entry(trees={"train": {}}, sources=[manual])})

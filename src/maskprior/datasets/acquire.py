@@ -217,11 +217,22 @@ def _collect(dataset: Dataset, folder: Path, members: Path, link: bool) -> None:
         found = folder if len(dataset.trees) == 1 and not (folder / tree).is_dir() else folder / tree
         for part in class_names(dataset) or ["."]:
             if (found / part).is_dir():
-                _take(found / part, members / tree / part, link)
+                inner = found / part / "images"  # as Tiny-ImageNet has it
+                _take(inner if inner.is_dir() else found / part, members / tree / part, link)
+        if (annotations := found / "val_annotations.txt").is_file():
+            _sort_by_annotation(annotations, class_names(dataset), members / tree, link)
     for source in dataset.sources:
         complete = all((folder / file.file).is_file() for file in source.downloads)
         if complete and source.format != "manual" and not dataset.members.keys() <= set(checksums.tree_files(members)):
             _unpack(dataset, source, folder, members)
+
+
+def _sort_by_annotation(annotations: Path, classes: list[str], target: Path, link: bool) -> None:
+    """Tiny-ImageNet keeps its validation images in one folder and their classes in a table: file, class, a box."""
+    for line in annotations.read_text(encoding="utf-8").splitlines():
+        file, label = line.split("\t")[:2]
+        if label in classes:
+            _take(annotations.parent / "images" / file, target / label / file, link)
 
 
 def _take(found: Path, target: Path, link: bool) -> None:
