@@ -315,3 +315,20 @@ def test_wikitext_rows_are_the_published_lines(tmp_path):
     rows = {"text": ["", " = Title = \n", "", " Words . \n"]}
     parquet.write_table(pyarrow.table(rows), tmp_path / "train.parquet")
     assert acquire._wikitext_lines(tmp_path / "train.parquet") == b" \n = Title = \n \n Words . \n"
+
+
+def test_members_are_rebuilt_from_parquet_of_which_only_the_size_is_known(server, project, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    from pyarrow import parquet
+
+    texts = {"wiki.train.tokens": ["", " one \n"], "wiki.valid.tokens": [" two \n"]}
+    downloads = []
+    for number, rows in enumerate(texts.values()):
+        parquet.write_table(pyarrow.table({"text": rows}), tmp_path / f"{number}.parquet")
+        content = (tmp_path / f"{number}.parquet").read_bytes()
+        server.answers[f"/{number}"] = gives(content)
+        downloads.append({"file": f"{number}.parquet", "urls": [f"{server.url}/{number}"], "size": len(content)})
+    members = {"wiki.train.tokens": member(b" \n one \n"), "wiki.valid.tokens": member(b" two \n")}
+    root = project({"a": entry(members=members, sources=[{"format": "wikitext-parquet", "downloads": downloads}])})
+    acquire.fetch("a", patience=IMPATIENT)
+    assert raw(root) == {*members, acquire.ORIGIN}

@@ -74,8 +74,10 @@ class Source(Model):
                     raise ValueError(f"{download.file}: a manual source has no addresses")
             elif not download.urls:
                 raise ValueError(f"{download.file}: needs urls")
-            elif self.format != "plain" and download.sha256 is None:
-                raise ValueError(f"{download.file}: needs the sha256 of the archive")
+            elif self.format != "plain" and download.sha256 is None and download.size is None:
+                raise ValueError(
+                    f"{download.file}: needs the sha256 of the archive, or its size if no hash is published"
+                )
         return self
 
 
