@@ -29,8 +29,28 @@ METHODS = {
     "mask_fixed": "Mask, fixed",
     "mimetic": "Mimetic",
     "impulse": "Impulse",
-    "default+position18": "Default, positions scaled",
-    "structured_opt+position18": "Structured (Opt), positions scaled",
+}
+VARIANTS = {
+    "position18": "positions scaled",
+    "sgd": "SGD",
+    "mask_decay0": "no decay of M",
+    "mask_lr10": "rate of M × 10",
+    "mask_lr100": "rate of M × 100",
+    "query_key_lr001": "rate of QK ÷ 100",
+    "query_key_frozen": "QK frozen",
+    "amplitude1": "amplitude 1",
+    "amplitude2": "amplitude 2",
+    "amplitude5": "amplitude 5",
+    "additive": "raw additive bias",
+    "hadamard": "Hadamard mask",
+    "position_std002": "position std 0.02",
+    "position_std03": "position std 0.3",
+    "position_std1": "position std 1",
+    "embedding_std01": "embedding std 0.1",
+    "embedding_std002": "embedding std 0.02",
+    "norm_pool": "LayerNorm before the mean",
+    "blockself": "pattern with self",
+    "layered": "pattern in the first layer",
 }
 PERCENT_METRICS = ("accuracy", "top1")
 NOTHING = "--"
@@ -53,7 +73,10 @@ def task_name(task: str) -> str:
 
 
 def method_name(method: str) -> str:
-    return METHODS.get(method, method)
+    """`mask+sgd` -> `Mask, SGD`."""
+    base, _, variant = method.partition("+")
+    name = METHODS.get(base, base)
+    return f"{name}, {VARIANTS.get(variant, variant)}" if variant else name
 
 
 def is_percent(metric: str) -> bool:
