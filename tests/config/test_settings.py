@@ -40,9 +40,9 @@ def test_a_missing_scale_names_file_key_and_choices(config: Path) -> None:
 
 
 def test_an_unknown_key_names_file_key_and_choices(config: Path) -> None:
-    config.write_text(config.read_text() + "sede: 1\n")
+    config.write_text(config.read_text() + "seed: 1\n")
     assert problem() == (
-        "config/config.yaml: sede: unknown key (did you mean seeds? allowed: scale, seeds, device, recompute)"
+        "config/config.yaml: seed: unknown key (did you mean seeds? allowed: scale, seeds, device, recompute)"
     )
 
 

@@ -117,8 +117,22 @@ def test_nothing_is_restamped_when_a_golden_record_moved(moved: None, golden: Pa
     metrics["test_loss"] = math.nextafter(metrics["test_loss"], 9)
     golden.write_text(json.dumps(content))
     before = stored()
-    assert "golden record boolean/2parity/default/seed0: NOT EQUAL" in (told := call())
-    assert told.endswith("nothing is re-stamped (exit code 4)")
+    told = call()
+    assert "boolean/2parity/default/seed0: NOT EQUAL on the same device class" in told
+    assert told.endswith(
+        "1 of 3 golden boolean records moved: boolean/2parity/default/seed0; nothing is re-stamped (exit code 4)"
+    )
+    assert stored() == before
+
+
+def test_nothing_is_restamped_on_another_device_class_than_the_golden_records(
+    moved: None, golden: Path, call: Rekey
+) -> None:
+    content = json.loads(golden.read_text())
+    content["environment"]["device"] = "another"
+    golden.write_text(json.dumps(content))
+    before = stored()
+    assert "the golden records were made on another device class (another, torch " in call()
     assert stored() == before
 
 

@@ -17,7 +17,7 @@ def unknown(value: object, allowed: Iterable[str]) -> str:
 def choice(value: object, allowed: Iterable[str]) -> str:
     """`(did you mean mask? allowed: default, mask)`."""
     allowed = list(allowed)
-    guess = get_close_matches(str(value), allowed, n=1)
+    guess = get_close_matches(str(value), allowed, n=1, cutoff=0.7)
     return f"({f'did you mean {guess[0]}? ' if guess else ''}allowed: {', '.join(allowed)})"
 
 

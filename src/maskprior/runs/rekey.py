@@ -54,12 +54,8 @@ def rekey(
     if dvc:
         check_complete(published)
     print(f"{len(candidates)} records may be re-stamped if the golden records of {experiment} are unchanged")
-    for comparison in golden.comparisons(experiment, execute, jobs=jobs):
-        if not comparison.bit_for_bit:
-            raise UserError(
-                f"golden record {comparison.run.name}: {comparison.verdict}; nothing is re-stamped", DIFFERENCE
-            )
-    print("the golden records are unchanged, bit for bit; replaying the first losses of each record")
+    _check_golden(experiment, execute, jobs)
+    print("replaying the first losses of each record")
     runs = list(dict.fromkeys(found.record.name for found in candidates))
     replays: dict[Run, list[float]] = {}
     for losses in in_order(functools.partial(replay, count=LOSS_HEAD, device=device), runs, jobs=jobs):
@@ -127,6 +123,23 @@ def changed_keys(old: dict[str, Any], new: dict[str, Any], given: dict[str, Any]
     return changed
 
 
+def _check_golden(experiment: str, execute: golden.Execute, jobs: int) -> None:
+    """UserError unless every golden record of the experiment is what the current code gives, bit for bit."""
+    made, now = golden.read_golden(experiment).environment, describe("cpu")
+    if device_class(made) != device_class(now):
+        where = f"{_class(made)}, and this is {_class(now)}"
+        raise UserError(f"the golden records were made on another device class ({where}); nothing is re-stamped")
+    try:
+        golden.check(experiment, execute, jobs=jobs)
+    except UserError as error:
+        raise UserError(f"{error}; nothing is re-stamped", error.exit_code) from None
+
+
+def _class(environment: dict[str, Any]) -> str:
+    device, version, instructions = (environment[key] for key in ("device", "torch", "instruction_set"))
+    return f"{device}, torch {version}, {instructions}, threads {environment['threads']}"
+
+
 def _obstacle(path: Path, record: Record, here: dict[str, Any]) -> str:
     current, config = fingerprint(record.name), resolve(record.name)
     new, given = config.model_dump(mode="json"), config.model_dump(mode="json", exclude_defaults=True)
@@ -137,11 +150,7 @@ def _obstacle(path: Path, record: Record, here: dict[str, Any]) -> str:
     if record.fingerprint.data != current.data:
         return "its data are another version"
     if device_class(record.environment) != device_class(here):
-        made, now = (
-            f"{e['device']}, torch {e['torch']}, {e['instruction_set']}, {e['threads']} thread"
-            for e in (record.environment, here)
-        )
-        return f"it was made on another device class ({made}) than this one ({now})"
+        return f"it was made on another device class ({_class(record.environment)}) than this one ({_class(here)})"
     return ""
 
 
