@@ -272,19 +272,17 @@ def test_start_is_a_copy():
         torch.testing.assert_close(product, query_key_products(fresh))
 
 
-@pytest.mark.xfail(strict=True, reason="measured in single precision, whose rounding exceeds derivatives below 1e-4")
-def test_sensitivities_are_exact_where_attention_is_nearly_one_hot():
-    """structured_svd attends to one token up to 1e-6 and less, where single precision would leave only noise."""
+def test_sensitivities_resolve_a_small_part_of_their_bound():
+    """structured_svd attends to one token up to 1e-6 and less: there float32 leaves rounding, far below the bound."""
     setup, observer = run("structured_svd")
+    found = measured(setup.model, observer)
     model = setup.model.double()
     state = layer_states(model, observer.probe)[0]
-    module = attentions(model)[0]
-    split = lambda x: x.unflatten(-1, (3, 8)).transpose(1, 2)  # noqa: E731
-    q, k = split(module.query(state.inputs)).detach(), split(module.key(state.inputs)).detach()
-    expected = persistence.sensitivities(q, k, state.attention, None)["query_sensitivity"]
-    single, looked = run("structured_svd")
-    found = measured(single.model, looked)["query_sensitivity"][0]
-    np.testing.assert_allclose(found, expected, rtol=1e-3)
+    queries, keys, _ = (x.detach() for x in attentions(model)[0].queries_keys_values(state.inputs))
+    exact = persistence.sensitivities(queries, keys, state.attention, None)
+    error = np.abs(found["query_sensitivity"][0] - exact["query_sensitivity"].numpy())
+    assert (error < 3e-4 * exact["query_bound"].numpy()).all()
+    np.testing.assert_allclose(found["query_bound"][0], exact["query_bound"], rtol=1e-4)
 
 
 def test_a_pattern_of_neutral_rows_measures_nothing():

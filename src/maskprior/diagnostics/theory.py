@@ -57,7 +57,7 @@ def sensitivities(queries: Tensor, keys: Tensor, p: Tensor, mask_slope: Tensor |
     Queries and keys (B, H, N, d), p (B, H, N, N). `mask_slope`, (H, N, N), is the bias's derivative by M: sigmoid(-M)
     for log sigmoid(M), 1 for a raw bias. `<part>_sensitivity` is the mean norm of the derivative (for keys and mask of
     its largest j), `<part>_bound` the mean of Corollary 1's bound with B_k, B_q the largest norms in the head. Mask
-    entries are NaN without a mask.
+    entries are NaN without a mask. In float32 the query part resolves no less than about 3e-4 of its bound.
     """
     head_dim = keys.shape[-1]
     # Norms without the (N, N, N) and (N, N, d) tensors: |k_i - k|^2 expands, and max_j |p_i (delta_ij - p_j)| is
