@@ -28,8 +28,8 @@ def test_not_reached_is_a_value_of_its_own() -> None:
 
 
 def test_a_prior_that_never_was_has_no_half_life() -> None:
-    assert np.isnan(retention(np.array([0.05, 0.5, 0.9]))).all()
-    assert half_life(STEPS[:3], retention(np.array([0.05, 0.5, 0.9]))) == HalfLife("never there")
+    assert np.isnan(retention(np.array([0.2, 0.5, 0.9]))).all()
+    assert half_life(STEPS[:3], retention(np.array([0.2, 0.5, 0.9]))) == HalfLife("never there")
     assert half_life(STEPS[:3], retention(np.array([np.nan, 0.5, 0.9]))) == HalfLife("never there")
 
 
