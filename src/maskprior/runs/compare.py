@@ -39,8 +39,8 @@ TOLERANCES = (
     ANY_STEP,
     Tolerance("loss_head*", 1e-5, 1e-4, "32 updates: SSE instead of AVX2 moved no loss by more than 4e-7 of its value"),
     Tolerance("init_fidelity*", 1e-5, 1e-4, "measured before training: rounding alone"),
-    Tolerance("*accuracy", 3, 0, "percent; where a training ends depends on rounding as on the seed, only less"),
-    Tolerance("*", 0.05, 0.25, "where a training ends depends on rounding as on the seed, only less"),
+    Tolerance("*accuracy", 1, 0, "percent; inputs near the threshold may cross it where the loss moves a little"),
+    Tolerance("*", 0.01, 0.05, "SSE instead of AVX2 moved a mask run by 2e-6; less stable trainings need more room"),
 )
 
 
