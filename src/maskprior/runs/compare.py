@@ -40,7 +40,7 @@ TOLERANCES = (
     Tolerance("loss_head*", 1e-5, 1e-4, "32 updates: SSE instead of AVX2 moved no loss by more than 3e-7 of its value"),
     Tolerance("init_fidelity*", 1e-5, 1e-4, "measured before training: rounding alone"),
     Tolerance("*accuracy", 1, 0, "percent; inputs near the threshold may cross it where the loss moves a little"),
-    Tolerance("*", 0.01, 0.05, "judged: SSE instead of AVX2 moved one mask run by 2e-6; other trainings were not compared"),
+    Tolerance("*", 0.01, 0.05, "judged: SSE instead of AVX2 moved one mask run by 2e-6; others were not compared"),
 )
 
 
