@@ -1,0 +1,155 @@
+"""Three-digit addition and multiplication: data, model, method, loss and metrics of one run (paper 5.2, Table 2)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from maskprior.config.arithmetic import ArithmeticConfig
+from maskprior.datasets import arithmetic as data
+from maskprior.diagnostics.persistence import position_open_mass
+from maskprior.experiments.observers import Persistence, Trace
+from maskprior.experiments.outcome import Outcome, Prepared
+from maskprior.experiments.token import EVALUATION_BATCH, encoder_optimizer, encoder_with_prior, fidelity, shuffled
+from maskprior.patterns import arithmetic as patterns
+from maskprior.training.determinism import make_deterministic
+from maskprior.training.loop import Losses, Progress, Setup
+
+BASE = 10
+
+Batch = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Digit tokens (R, 6) and result digits (R, K), most significant first, as uint8 on the device."""
+
+    inputs: Tensor
+    results: Tensor
+
+    def take(self, rows: Tensor) -> "Pairs":
+        return Pairs(self.inputs[rows], self.results[rows])
+
+
+def prepare(config: ArithmeticConfig, seed: int, device: str) -> Prepared:
+    """The run of this configuration and seed. All methods of a seed share weights, training pairs and their order."""
+    make_deterministic()
+    table = Pairs(*(torch.from_numpy(part).to(device) for part in data.table(config.task)))
+    split = data.split(config.train_fraction, seed=seed)
+    training = table.take(torch.from_numpy(split.train).to(device))
+    held_out = torch.from_numpy(split.test).to(device)
+    sample = table.take(held_out[evenly(len(held_out), config.sample_pairs)])
+    probe = table.take(held_out[evenly(len(held_out), config.probe_pairs)])
+    digits = data.OUTPUT_DIGITS[config.task]
+    pattern = patterns.pattern(config.task, config.pattern, layers=config.model.layers, heads=config.model.heads)
+    model = encoder_with_prior(
+        config, pattern, seed, vocabulary=BASE, tokens=patterns.TOKENS, outputs=digits * BASE
+    ).to(device)
+    optimizer = encoder_optimizer(model, config.optimizer)
+    trace = Trace(config.optimizer.steps, lambda: score(model, probe).metrics("test"))
+    persistence = Persistence(model, probe.inputs.long(), pattern, config.optimizer)
+    in_positions = position_open_mass(model, model.positions(), pattern)
+
+    def batches(step: int) -> Iterator[Batch]:
+        return shuffled(training.inputs, training.results, batch_size=config.optimizer.batch_size, seed=seed, step=step)
+
+    def loss(batch: Batch) -> Tensor:
+        inputs, results = batch
+        return F.cross_entropy(digit_logits(model, inputs).flatten(0, 1), results.long().flatten())
+
+    def report(losses: Losses, progress: Progress | None = None) -> Outcome:
+        arrays = {**trace.arrays(), **persistence.arrays()}
+        on_sample = score(model, sample)
+        metrics = on_sample.metrics("sample") | on_sample.metrics("test")
+        if config.full_evaluation:
+            on_sample = score(model, table.take(held_out), progress)
+            metrics |= on_sample.metrics("test")
+        metrics |= score(model, training.take(torch.arange(min(len(training.results), config.sample_pairs)))).metrics(
+            "seen"
+        )
+        metrics |= fidelity(arrays, in_positions)
+        arrays["digit_accuracy"] = (100 * on_sample.digits_right / on_sample.pairs).astype(np.float32)
+        if config.task == "addition":
+            arrays["sequence_accuracy_by_carries"] = on_sample.accuracy_by_carries()
+        labels = {
+            "digit_accuracy": [f"10^{k}" for k in range(digits - 1, -1, -1)],
+            "train_split_sha256": [split.digest],
+        }
+        return Outcome(metrics, {}, arrays, labels)
+
+    return Prepared(Setup(model, optimizer, config.optimizer, batches, loss, (trace, persistence)), report)
+
+
+def evenly(count: int, wanted: int) -> Tensor:
+    """`wanted` evenly spaced row numbers below `count`: a fixed sample, the same for all methods of a seed."""
+    return torch.from_numpy(np.linspace(0, count - 1, min(wanted, count)).round().astype(np.int64))
+
+
+def digit_logits(model: nn.Module, inputs: Tensor) -> Tensor:
+    """(R, 6) digit tokens -> (R, K, 10) logits, all result digits in one forward pass."""
+    logits: Tensor = model(inputs.long())
+    return logits.unflatten(1, (-1, BASE))
+
+
+@dataclass
+class Score:
+    """Counts over evaluated pairs; `digits_right` per position (K), `by_carries` right and all pairs by carries."""
+
+    pairs: int
+    sequences_right: int
+    digits_right: np.ndarray
+    loss_sum: float
+    by_carries: np.ndarray
+
+    def metrics(self, part: str) -> dict[str, float]:
+        """Sequence and digit accuracy in percent, cross-entropy per digit in nats."""
+        digits = self.pairs * len(self.digits_right)
+        prefix = "" if part == "test" else f"{part}_"
+        return {
+            f"{prefix}sequence_accuracy": 100 * self.sequences_right / self.pairs,
+            f"{prefix}digit_accuracy": 100 * float(self.digits_right.sum()) / digits,
+            f"{part}_loss": self.loss_sum / digits,
+        }
+
+    def accuracy_by_carries(self) -> np.ndarray:
+        """Sequence accuracy in percent for 0, 1, 2, 3 carries, NaN where no pair has so many; float32, (4)."""
+        right, total = self.by_carries
+        return np.divide(100 * right, total, out=np.full(4, np.nan), where=total > 0).astype(np.float32)
+
+
+@torch.no_grad()
+def score(model: nn.Module, pairs: Pairs, progress: Progress | None = None) -> Score:
+    """Evaluate on all pairs in batches, in evaluation mode; memory does not grow with their number."""
+    training = model.training
+    model.eval()
+    count, digits = pairs.results.shape
+    found = Score(0, 0, np.zeros(digits), 0.0, np.zeros((2, 4)))
+    for start in range(0, count, EVALUATION_BATCH):
+        part = pairs.take(torch.arange(start, min(start + EVALUATION_BATCH, count), device=pairs.results.device))
+        logits, expected = digit_logits(model, part.inputs), part.results.long()
+        right = logits.argmax(-1) == expected
+        whole = right.all(1)
+        found.pairs += len(expected)
+        found.sequences_right += int(whole.sum())
+        found.digits_right += right.double().sum(0).numpy(force=True)
+        found.loss_sum += F.cross_entropy(logits.flatten(0, 1), expected.flatten(), reduction="sum").double().item()
+        number = carries(part.inputs).numpy(force=True)
+        found.by_carries[0] += np.bincount(number[whole.numpy(force=True)], minlength=4)
+        found.by_carries[1] += np.bincount(number, minlength=4)
+        if progress is not None:
+            progress(found.pairs, count, found.loss_sum / (found.pairs * digits))
+    model.train(training)
+    return found
+
+
+def carries(inputs: Tensor) -> Tensor:
+    """How many digit positions carry when the two numbers are added: (R, 6) -> (R), 0 to 3."""
+    carry = torch.zeros(len(inputs), dtype=torch.long, device=inputs.device)
+    total = torch.zeros_like(carry)
+    for position in range(patterns.DIGITS - 1, -1, -1):
+        carry = (inputs[:, position].long() + inputs[:, position + patterns.DIGITS].long() + carry >= BASE).long()
+        total += carry
+    return total
