@@ -57,7 +57,7 @@ def build_readout(kind: str, dim: int) -> nn.Module:
     it, additive over tokens. `pool`, `flatten`: no LayerNorm. `norm_flatten`: LayerNorm of each token.
     """
     steps = {"pool": MeanPool, "flatten": lambda: nn.Flatten(1), "norm": lambda: nn.LayerNorm(dim)}
-    return nn.Sequential(*(steps[step]() for step in kind.split("_")))
+    return nn.Sequential(*(steps[step]() for step in kind.split("_")))  # type: ignore[operator]
 
 
 class Encoder(nn.Module):

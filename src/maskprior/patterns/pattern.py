@@ -18,7 +18,7 @@ class Pattern:
     @property
     def neutral_rows(self) -> np.ndarray:
         """Rows all open or all closed, (L, H, N): softmax ignores a shift of its row, so they say nothing."""
-        return self.open.all(-1) | ~self.open.any(-1)
+        return self.open.all(-1) | ~self.open.any(-1)  # type: ignore[return-value]
 
     def mask_logits(self, amplitude: float) -> np.ndarray:
         """M: +amplitude where open, -amplitude where closed; float32, (L, H, N, N)."""

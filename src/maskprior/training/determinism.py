@@ -11,9 +11,9 @@ def make_deterministic() -> None:
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     # Deterministic mode also fills memory before use, which costs 7 % here and changes no result.
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.backends.cuda.matmul.fp32_precision = "ieee"
-    torch.backends.cudnn.conv.fp32_precision = "ieee"
+    torch.backends.cudnn.conv.fp32_precision = "ieee"  # type: ignore[attr-defined]
 
 
 def stream_seed(seed: int, *stream: int) -> int:
