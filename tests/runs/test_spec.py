@@ -172,13 +172,3 @@ def test_every_planned_run_of_this_project_resolves_at_every_scale() -> None:
         for run in planned_runs("all", Settings(scale=scale, seeds=1, device="cpu", recompute=False)):
             assert resolve(run).task == run.task
     assert "boolean" in built_experiments()
-
-
-def test_a_control_is_run_on_its_tasks_only(project):
-    path = project / "config" / "experiments" / "boolean.yaml"
-    file = yaml.safe_load(path.read_text())
-    file["targets"] = {"table1": {"methods": ["default"], "controls": {"mask+position18": ["threesym"]}}}
-    path.write_text(yaml.safe_dump(file))
-    runs = planned_runs("table1", Settings(scale="smoke", seeds=1, device="cpu", recompute=False))
-    found = {(run.task, run.method_variant) for run in runs}
-    assert found == {(task, "default") for task in file["tasks"]} | {("threesym", "mask+position18")}

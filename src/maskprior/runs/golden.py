@@ -48,7 +48,7 @@ def golden_runs(experiment: str) -> list[Run]:
     cells = [(task, method) for task in file["tasks"] for method in file["methods"]]
     seen = set()
     for target in file["targets"].values():
-        for method in [*target["methods"], *target["controls"]]:
+        for method in target["methods"]:
             if "+" in method and method not in seen:
                 seen.add(method)
                 cells.append(((target["tasks"] or list(file["tasks"]))[0], method))

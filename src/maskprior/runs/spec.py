@@ -21,14 +21,10 @@ EXPERIMENTS = ("boolean", "arithmetic", "vision", "language")
 
 
 class TargetSection(Section):
-    """The cells a table or figure is made of: methods (with variants) x tasks, at some scales.
-
-    `controls`: further methods that are run on some tasks only.
-    """
+    """The cells a table or figure is made of: methods (with variants) x tasks, at some scales."""
 
     methods: tuple[str, ...] = Field(min_length=1)
     tasks: tuple[str, ...] | None = None
-    controls: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     scales: tuple[Scale, ...] = get_args(Scale)
 
 
@@ -164,8 +160,7 @@ def _cells(target: str, scale: str) -> Iterator[Run]:
         if scale not in chosen.scales:
             continue
         for task in chosen.tasks or file.tasks:
-            controls = [method for method, tasks in chosen.controls.items() if task in tasks]
-            for method in [*chosen.methods, *controls]:
+            for method in chosen.methods:
                 yield make_run(experiment, task, method, scale=scale)
 
 
@@ -194,9 +189,9 @@ def _validated(text: str, where: str) -> ExperimentFile:
     for scale in file.scales:
         _check(f"{where}: scales", scale, get_args(Scale))
     for name, target in file.targets.items():
-        for task in [*(target.tasks or ()), *(task for tasks in target.controls.values() for task in tasks)]:
+        for task in target.tasks or ():
             _check(f"{where}: targets.{name}.tasks", task, file.tasks)
-        for method in [*target.methods, *target.controls]:
+        for method in target.methods:
             method, _, variant = method.partition("+")
             _check(f"{where}: targets.{name}.methods", method, file.methods)
             if variant:
