@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from maskprior.analysis import boolean_table, claims, persistence_table
 from maskprior.analysis.aggregate import summarise
@@ -19,11 +20,9 @@ EXPECTED = Path(__file__).parent / "expected" / "table1.tex"
 def settings(project: Path) -> Settings:
     """Three seeds of Table 1 with one task and two methods."""
     path = project / "config" / "experiments" / "boolean.yaml"
-    kept = [line for line in path.read_text().splitlines() if not line.startswith("  table")]
-    kept[kept.index("targets:")] = (
-        "targets:\n  table1: {tasks: [2parity], methods: [default, mask, default+position18]}"
-    )
-    path.write_text("\n".join(kept))
+    file = yaml.safe_load(path.read_text())
+    file["targets"] = {"table1": {"tasks": ["2parity"], "methods": ["default", "mask", "default+position18"]}}
+    path.write_text(yaml.safe_dump(file, sort_keys=False))
     return read_settings({"seeds": 3})
 
 
