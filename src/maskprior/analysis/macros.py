@@ -23,8 +23,10 @@ from maskprior.runs.spec import make_run, resolve
 
 # What the text speaks of, defined also before any run is there.
 ALWAYS = {
-    f"{part}_{quantity}" for part in ("test", "seen", "unseen") for quantity in ("loss", "accuracy", "sign_accuracy")
-} | {f"map_{word}" for word in ("initial", "final", "retention")}
+    *(f"{part}_{what}" for part in ("test", "seen", "unseen") for what in ("loss", "accuracy", "sign_accuracy")),
+    *("map_initial", "map_final", "map_retention", "mask_final"),
+    *("init_fidelity_open_mass", "init_fidelity_open_mass_chance"),
+}
 
 
 def macros(entries: Sequence[Entry], verdicts: Sequence[Verdict], settings: Settings) -> dict[str, str]:
