@@ -46,8 +46,8 @@ def attention_map(logits: Tensor, mask_logits: Tensor | None, form: MaskForm, *,
 class MaskedAttention(nn.Module):
     """Multi-head self-attention with an optional mask M per head: (B, N, D) -> (B, N, D).
 
-    What the models' attention layers share; a layer adds its projections: `queries_keys_values`, `project_out`, and
-    for the diagnostics `query_key_weights` and their gradients.
+    What the models' attention layers share; a layer adds its projections: `queries_keys_values`, `project_out`, for
+    the initialisations `query_key_weights` and `value_out_weights`, and for the diagnostics the former's gradients.
 
     Args:
         heads: H.
@@ -90,6 +90,10 @@ class MaskedAttention(nn.Module):
 
     def query_key_gradients(self) -> tuple[Tensor | None, Tensor | None]:
         """The loss gradients of W_Q and W_K, (H d, D), None where there is none."""
+        raise NotImplementedError
+
+    def value_out_weights(self) -> tuple[Tensor, Tensor]:
+        """W_V, (H d, D), and W_O, (D, H d), as views of the parameters."""
         raise NotImplementedError
 
     def set_mask(self, mask_logits: Tensor, *, learnable: bool) -> None:
@@ -148,6 +152,9 @@ class Attention(MaskedAttention):
 
     def query_key_gradients(self) -> tuple[Tensor | None, Tensor | None]:
         return self.query.weight.grad, self.key.weight.grad
+
+    def value_out_weights(self) -> tuple[Tensor, Tensor]:
+        return self.value.weight, self.out.weight
 
 
 def attentions(model: nn.Module) -> list[MaskedAttention]:
