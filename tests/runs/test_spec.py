@@ -5,7 +5,7 @@ import yaml
 
 from maskprior.config.settings import Settings
 from maskprior.errors import UserError
-from maskprior.runs.spec import Run, built_experiments, make_run, parse_run, planned_runs, resolve, targets
+from maskprior.runs.spec import Run, built_experiments, cell_runs, make_run, parse_run, planned_runs, resolve, targets
 
 FILE = "config/experiments/boolean.yaml"
 
@@ -165,6 +165,27 @@ def test_a_target_of_other_scales_has_no_runs_at_this_one(project: Path) -> None
         for scale in ("reduced", "paper")
     }
     assert planned == {"reduced": [], "paper": ["boolean/2parity/mask"]}
+
+
+def test_a_target_may_ask_for_fewer_seeds_at_a_scale(project: Path) -> None:
+    few = {"methods": ["mask", "default"], "tasks": ["2parity"], "seeds": {"reduced": 2}}
+    more = {"methods": ["default"], "tasks": ["2parity"]}
+    change(project, targets={"table8": few, "table9": more})
+
+    def seeds(target: str, scale: str, planned: int) -> list[tuple[str, int]]:
+        settings = Settings(scale=scale, seeds=planned, device="cpu", recompute=False)
+        return [(run.method, run.seed) for run in planned_runs(target, settings)]
+
+    assert seeds("table8", "reduced", 5) == [("mask", 0), ("default", 0), ("mask", 1), ("default", 1)]
+    assert seeds("table8", "reduced", 1) == [("mask", 0), ("default", 0)]
+    assert len(seeds("table8", "paper", 5)) == 10
+    # A cell of two targets gets what the more demanding one wants.
+    assert seeds("all", "reduced", 3) == [
+        ("mask", 0), ("default", 0), ("mask", 1), ("default", 1), ("default", 2)
+    ]  # fmt: skip
+    settings = Settings(scale="reduced", seeds=4, device="cpu", recompute=False)
+    assert [run.seed for run in cell_runs("boolean", "2parity", "mask", settings)] == [0, 1]
+    assert [run.seed for run in cell_runs("boolean", "2parity", "mask_fixed", settings)] == [0, 1, 2, 3]
 
 
 def test_every_planned_run_of_this_project_resolves_at_every_scale() -> None:

@@ -1,14 +1,14 @@
 """From planned runs to what is known of them. Missing and diverged runs stay in the list: n is always n of planned."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 from maskprior.analysis import persistence
 from maskprior.config.settings import Settings
 from maskprior.runs.record import Arrays, Record, read_arrays, read_record
-from maskprior.runs.spec import Run, built_experiments, make_run, planned_runs
+from maskprior.runs.spec import Run, built_experiments, cell_runs, planned_runs
 from maskprior.runs.store import Resolved, resolve_record
 
 Status = Literal["completed", "diverged", "missing"]
@@ -74,8 +74,7 @@ def load_cell(experiment: str, task: str, method: str, settings: Settings) -> li
     """The entries of one cell, one per planned seed; none for an experiment that has no configuration yet."""
     if experiment not in built_experiments():
         return []
-    first = make_run(experiment, task, method, scale=settings.scale)
-    return load((replace(first, seed=seed) for seed in range(settings.seeds)), recompute=settings.recompute)
+    return load(cell_runs(experiment, task, method, settings), recompute=settings.recompute)
 
 
 def cells(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:

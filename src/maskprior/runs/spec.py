@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import Field, ValidationError
+from pydantic import Field, PositiveInt, ValidationError
 
 from maskprior import paths
 from maskprior.config.base import Scale, Section
@@ -21,11 +21,15 @@ EXPERIMENTS = ("boolean", "arithmetic", "vision", "language")
 
 
 class TargetSection(Section):
-    """The cells a table or figure is made of: methods (with variants) x tasks, at some scales."""
+    """The cells a table or figure is made of: methods (with variants) x tasks, at some scales.
+
+    `seeds` is the most seeds worth their time at a scale, where that is less than config.yaml asks for.
+    """
 
     methods: tuple[str, ...] = Field(min_length=1)
     tasks: tuple[str, ...] | None = None
     scales: tuple[Scale, ...] = get_args(Scale)
+    seeds: dict[Scale, PositiveInt] = Field(default_factory=dict)
 
 
 class ExperimentFile(Section):
@@ -149,8 +153,16 @@ def planned_runs(target: str, settings: Settings) -> list[Run]:
     known = targets()
     if target != "all":
         _check("target", target, ["all", *known])
-    cells = dict.fromkeys(cell for name in known if target in ("all", name) for cell in _cells(name, settings.scale))
-    return [replace(cell, seed=seed) for seed in range(settings.seeds) for cell in cells]
+    named = [name for name in known if target in ("all", name)]
+    cells = dict.fromkeys(cell for name in named for cell in _cells(name, settings.scale))
+    seeds = {cell: _seeds(cell, named, settings) for cell in cells}
+    return [replace(cell, seed=seed) for seed in range(settings.seeds) for cell in cells if seed < seeds[cell]]
+
+
+def cell_runs(experiment: str, task: str, method: str, settings: Settings) -> list[Run]:
+    """The planned runs of one cell; one per seed of config.yaml if no target has it."""
+    cell = make_run(experiment, task, method, scale=settings.scale)
+    return [replace(cell, seed=seed) for seed in range(_seeds(cell, targets(), settings) or settings.seeds)]
 
 
 def _cells(target: str, scale: str) -> Iterator[Run]:
@@ -162,6 +174,20 @@ def _cells(target: str, scale: str) -> Iterator[Run]:
         for task in chosen.tasks or file.tasks:
             for method in chosen.methods:
                 yield make_run(experiment, task, method, scale=scale)
+
+
+def _seeds(cell: Run, names: Iterable[str], settings: Settings) -> int:
+    """How many seeds of a cell these targets want: the most that any of them does, 0 if none has it."""
+    file = _read(cell.experiment)
+    found = [
+        min(settings.seeds, target.seeds.get(settings.scale, settings.seeds))
+        for name, target in file.targets.items()
+        if name in names
+        and settings.scale in target.scales
+        and cell.method_variant in target.methods
+        and cell.task in (target.tasks or file.tasks)
+    ]
+    return max(found, default=0)
 
 
 def _name(experiment: str) -> str:
