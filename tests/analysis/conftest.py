@@ -9,7 +9,7 @@ import pytest
 
 from maskprior import paths
 from maskprior.runs.fingerprint import fingerprint
-from maskprior.runs.record import Record, RunName, pack_arrays, stamp, write_record
+from maskprior.runs.record import Record, pack_arrays, stamp, write_record
 from maskprior.runs.spec import make_run, resolve
 from maskprior.runs.store import record_path
 
@@ -63,7 +63,7 @@ def write_run(project: Path) -> WriteRun:
         packed, digest = pack_arrays(arrays)
         path = record_path(run, kind)
         record = Record(
-            run=RunName(**{name: getattr(run, name) for name in RunName.model_fields}),
+            run=run,
             fingerprint=stamp(fingerprint(run)),
             status="diverged" if diverged else "completed",
             metrics={"init_fidelity_alignment": map_alignment[0], **metrics},

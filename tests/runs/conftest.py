@@ -13,7 +13,7 @@ from maskprior import paths
 from maskprior.config.settings import Settings
 from maskprior.runs.fingerprint import fingerprint
 from maskprior.runs.golden import golden_file, write_golden
-from maskprior.runs.record import Record, RunName, pack_arrays, stamp, write_record
+from maskprior.runs.record import Record, pack_arrays, stamp, write_record
 from maskprior.runs.spec import Run, make_run, resolve
 from maskprior.runs.store import record_path
 
@@ -65,7 +65,7 @@ def make_record(project: Path) -> MakeRecord:
         packed, digest = pack_arrays({"trace/step": np.arange(3), "trace/test_loss": np.array([1.0, 0.5, 0.1])})
         record = Record(
             **{
-                "run": RunName(**{name: getattr(run, name) for name in RunName.model_fields}),
+                "run": run,
                 "fingerprint": stamp(fingerprint(run)),
                 "status": "completed",
                 "metrics": {"test_loss": 0.1, "test_accuracy": 75.0, "best_step": 40.0},

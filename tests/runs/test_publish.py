@@ -89,7 +89,7 @@ def test_a_clone_restores_what_was_published(
     dvc(clone, "pull", "--quiet")
     assert files(clone / "results/published/smoke/boolean") == files(repository / "results/local/smoke/boolean")
     monkeypatch.setenv("MASKPRIOR_ROOT", str(clone))
-    assert check_published(runs[1]).name == runs[1]
+    assert check_published(runs[1]).run == runs[1]
 
 
 def test_nothing_is_tracked_again_while_published_files_are_not_here(
@@ -169,7 +169,7 @@ def test_replace_removes_records_of_other_code_of_the_same_run_only(
     assert not old[0].with_suffix(".safetensors").exists()
     assert old[1].exists()
     assert record_path(runs[0], "published").name == new.name
-    assert check_published(runs[0]).name == runs[0]
+    assert check_published(runs[0]).run == runs[0]
 
 
 def test_one_damaged_record_stops_all(runs: list[Run], make_record: MakeRecord, project: Path) -> None:

@@ -188,4 +188,4 @@ def test_a_record_can_be_written_again_after_a_kill(run: Run, make_record: MakeR
     path = make_record(run)
     path.unlink()  # killed between the arrays and the JSON
     path.with_name(".seed0-left.json.x1y2").write_text("{")
-    assert read_record(make_record(run)).name == run
+    assert read_record(make_record(run)).run == run

@@ -108,7 +108,7 @@ def test_a_record_whose_losses_do_not_replay_stays_and_is_named(moved: None, run
     assert told.endswith("1 records do not replay on the current code; each is named above (exit code 4)")
     assert path.read_bytes() == before
     assert not record_path(runs[1], "local").exists()
-    assert check_published(runs[1]).name == runs[1]
+    assert check_published(runs[1]).run == runs[1]
 
 
 def test_nothing_is_restamped_when_a_golden_record_moved(moved: None, golden: Path, call: Rekey) -> None:

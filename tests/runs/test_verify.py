@@ -34,7 +34,7 @@ def change(path: Path, *keys: str, value: object) -> None:
 def test_an_intact_record_passes(run: Run, make_record: MakeRecord) -> None:
     path = make_record(run)
     assert check_record(path) == read_record(path)
-    assert check_local(run).name == run
+    assert check_local(run).run == run
 
 
 def test_an_edited_configuration_is_seen(run: Run, make_record: MakeRecord) -> None:

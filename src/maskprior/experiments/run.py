@@ -7,7 +7,7 @@ from pathlib import Path
 from maskprior.experiments.outcome import Prepared
 from maskprior.runs import environment
 from maskprior.runs.fingerprint import fingerprint
-from maskprior.runs.record import LOSS_HEAD, Record, RunName, pack_arrays, stamp, write_record
+from maskprior.runs.record import LOSS_HEAD, Record, pack_arrays, stamp, write_record
 from maskprior.runs.spec import Run, resolve
 from maskprior.runs.store import checkpoint_path, record_path
 from maskprior.training.loop import Progress, train
@@ -22,7 +22,7 @@ def execute(run: Run, *, device: str = "auto", progress: Progress | None = None)
     outcome = prepared.report(losses, progress)
     packed, arrays_sha256 = pack_arrays(outcome.arrays)
     record = Record(
-        run=RunName(**{name: getattr(run, name) for name in RunName.model_fields}),
+        run=run,
         fingerprint=stamp(identity),
         status="diverged" if losses.diverged else "completed",
         metrics={name: _finite(value) for name, value in sorted(outcome.metrics.items())},

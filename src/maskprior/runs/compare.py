@@ -108,7 +108,7 @@ def numbers(record: Record) -> Numbers:
 def compare(published: Record, local: Record) -> Comparison:
     """Compare metrics, first losses and arrays of two records of one run."""
     same_class = device_class(published.environment) == device_class(local.environment)
-    return compare_numbers(published.name, numbers(published), numbers(local), same_class=same_class)
+    return compare_numbers(published.run, numbers(published), numbers(local), same_class=same_class)
 
 
 def compare_numbers(run: Run, published: Numbers, local: Numbers, *, same_class: bool) -> Comparison:

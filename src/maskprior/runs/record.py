@@ -27,15 +27,6 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class RunName(_Part):
-    experiment: str
-    task: str
-    method: str
-    variant: str
-    scale: str
-    seed: int
-
-
 class FingerprintPart(_Part):
     digest: str
     config: str
@@ -65,7 +56,7 @@ class Record(_Part):
     """
 
     format: Literal[1] = 1
-    run: RunName
+    run: Run
     fingerprint: FingerprintPart
     status: Literal["completed", "diverged"]
     metrics: dict[str, float | None]
@@ -76,10 +67,6 @@ class Record(_Part):
     environment: dict[str, Any]
     arrays_sha256: str
     rekeyed: list[Rekey] = []
-
-    @property
-    def name(self) -> Run:
-        return Run(**self.run.model_dump())
 
 
 def stamp(fingerprint: Fingerprint) -> FingerprintPart:

@@ -56,12 +56,12 @@ def rekey(
     print(f"{len(candidates)} records may be re-stamped if the golden records of {experiment} are unchanged")
     _check_golden(experiment, execute, jobs)
     print("replaying the first losses of each record")
-    runs = list(dict.fromkeys(found.record.name for found in candidates))
+    runs = list(dict.fromkeys(found.record.run for found in candidates))
     replays: dict[Run, list[float]] = {}
     for losses in in_order(functools.partial(replay, count=LOSS_HEAD, device=device), runs, jobs=jobs):
         replays[runs[len(replays)]] = losses
         print(f"[{len(replays)}/{len(runs)}] {runs[len(replays) - 1].name}", flush=True)
-    moved = [found for found in candidates if replays[found.record.name] != found.record.loss_head]
+    moved = [found for found in candidates if replays[found.record.run] != found.record.loss_head]
     for found in candidates:
         if found in moved:
             print(f"{relative(found.path)}: stays: its first losses do not replay on the current code")
@@ -84,7 +84,7 @@ def find_stale(kind: str, experiment: str, scale: str, here: dict[str, Any]) -> 
             print(f"stays: {error}")
             continue
         try:
-            current = fingerprint(record.name)
+            current = fingerprint(record.run)
         except UserError as error:
             found.append(Stale(kind, path, record, f"its run is not in the configuration any more ({error})"))
             continue
@@ -95,9 +95,9 @@ def find_stale(kind: str, experiment: str, scale: str, here: dict[str, Any]) -> 
 
 def restamp(path: Path, record: Record) -> Path:
     """Write the record under the current fingerprint, with the evidence, and remove the old one."""
-    new = stamp(fingerprint(record.name))
+    new = stamp(fingerprint(record.run))
     evidence = Rekey(old=record.fingerprint, new=new, replayed_losses=len(record.loss_head))
-    config = resolve(record.name).model_dump()
+    config = resolve(record.run).model_dump()
     stamped = record.model_copy(update={"fingerprint": new, "config": config, "rekeyed": [*record.rekeyed, evidence]})
     destination = _current_path(path, record)
     read_arrays(path, record)
@@ -141,7 +141,7 @@ def _class(environment: dict[str, Any]) -> str:
 
 
 def _obstacle(path: Path, record: Record, here: dict[str, Any]) -> str:
-    current, config = fingerprint(record.name), resolve(record.name)
+    current, config = fingerprint(record.run), resolve(record.run)
     new, given = config.model_dump(mode="json"), config.model_dump(mode="json", exclude_defaults=True)
     if _current_path(path, record).exists():
         return "there is a record of the current code beside it"
@@ -155,4 +155,4 @@ def _obstacle(path: Path, record: Record, here: dict[str, Any]) -> str:
 
 
 def _current_path(path: Path, record: Record) -> Path:
-    return path.with_name(f"seed{record.run.seed}-{fingerprint(record.name).short}.json")
+    return path.with_name(f"seed{record.run.seed}-{fingerprint(record.run).short}.json")

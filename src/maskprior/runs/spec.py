@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import Field, PositiveInt, ValidationError
+from pydantic import ConfigDict, Field, PositiveInt, ValidationError
 
 from maskprior import paths
 from maskprior.config.base import Scale, Section
@@ -53,6 +53,8 @@ class Run:
     variant: str
     scale: str
     seed: int
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # a record holds its run
 
     @property
     def cell(self) -> str:

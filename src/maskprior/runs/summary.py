@@ -30,7 +30,7 @@ def show(path: Path, reported: Iterable[Reported]) -> None:
     run, where = record.run, record.environment
     console = Console(highlight=False, soft_wrap=True)
     console.width = max(console.width, 110)  # numbers are there to be read in full
-    console.print(f"[bold]{record.name.name}[/] at scale {run.scale}: {record.status}")
+    console.print(f"[bold]{record.run.name}[/] at scale {run.scale}: {record.status}")
     console.print(_metrics(record, reported))
     if run.scale != "paper":
         console.print(f"the published values belong to the paper's scale; this run is at scale {run.scale}")

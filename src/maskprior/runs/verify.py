@@ -21,7 +21,7 @@ def check_record(path: Path) -> Record:
         raise _corrupt(path, "its fingerprint's digest is not the hash of its parts")
     if canonical_hash(record.config) != stamp.config:
         raise _corrupt(path, "its configuration is not the one its fingerprint says")
-    run = record.name
+    run = record.run
     place = f"{run.scale}/{run.cell}/seed{run.seed}-{stamp.digest[:8]}.json"
     if not path.as_posix().endswith(f"/{place}"):
         raise _corrupt(path, f"it belongs to {place}")
