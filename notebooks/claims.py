@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Claims and every number in the text
 #
-# All published numbers and the statements about the Boolean tasks, each with its test on records (config/claims.yaml).
+# All published numbers and statements, each with its test on records (config/claims.yaml).
 
 # %% tags=["parameters"]
 scale = "reduced"
@@ -34,10 +34,11 @@ frame = claims_table.claims_frame(verdicts)
 frame[["id", "verdict", "detail"]]
 
 # %%
-entries = list({entry.run: entry for target in ("table1", "table4") for entry in load_target(target, settings)}.values())
+entries = load_target("all", settings)
+at_paper = load_target("all", settings.model_copy(update={"scale": "paper"}))
 write_text("claims.csv", frame.to_csv(index=False))
 write_text("claims.tex", claims_table.published_claims_latex(verdicts))
 write_text("statements.tex", claims_table.statements_latex(verdicts))
 write_text("verdicts.tex", claims_table.verdict_counts_latex(verdicts))
 write_text("inconsistencies.tex", claims_table.inconsistencies_latex(claims.read_reported()))
-write_text("macros.tex", macros.latex(macros.macros(entries, verdicts, settings)))
+write_text("macros.tex", macros.latex(macros.macros(entries, verdicts, settings, at_paper=at_paper)))

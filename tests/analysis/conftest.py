@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from maskprior import paths
+from maskprior.analysis.records import experiment_of
+from maskprior.patterns.arithmetic import TOKENS
 from maskprior.runs.fingerprint import fingerprint
 from maskprior.runs.record import Record, pack_arrays, stamp, write_record
 from maskprior.runs.spec import make_run, resolve
@@ -29,7 +31,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def write_run(project: Path) -> WriteRun:
-    """write_run("2parity", "mask", 0, {"test_loss": 0.01}): the local record of a Boolean run; returns its path."""
+    """write_run("2parity", "mask", 0, {"test_loss": 0.01}): a run's local record; returns its path."""
 
     def write(
         task: str,
@@ -42,11 +44,13 @@ def write_run(project: Path) -> WriteRun:
         diverged: bool = False,
         map_alignment: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0),
         unseen_accuracy: tuple[float, ...] = (0.0, 0.0, 50.0, 100.0),
+        more_arrays: Mapping[str, np.ndarray] | None = None,
     ) -> Path:
-        run = make_run("boolean", task, method, scale=scale, seed=seed)
+        run = make_run(experiment_of(task), task, method, scale=scale, seed=seed)
+        boolean = run.experiment == "boolean"
         config = resolve(run).model_dump()
         shape = (len(STEPS), config["model"]["layers"], config["model"]["heads"])
-        tokens = config["dimension"]
+        tokens = config["dimension"] if boolean else TOKENS
         alignment = np.broadcast_to(np.array(map_alignment, dtype=np.float32)[:, None, None], shape)
         arrays = {
             "persistence/step": STEPS,
@@ -54,20 +58,22 @@ def write_run(project: Path) -> WriteRun:
             "persistence/mask_alignment": alignment,
             "persistence/query_key_alignment": np.zeros(shape, dtype=np.float32),
             "trace/step": STEPS,
-            "trace/unseen_accuracy": np.array(unseen_accuracy, dtype=np.float32),
-            "trace/unseen_mean_prediction": np.array([0.0, 0.1, 0.5, 0.9], dtype=np.float32) + np.float32(0.01 * seed),
+            f"trace/{'unseen' if boolean else 'sequence'}_accuracy": np.array(unseen_accuracy, dtype=np.float32),
             "trace/test_loss": np.array([2.0, 1.5, 1.0, 0.5], dtype=np.float32),
             "maps/attention_initial": np.full((*shape[1:], tokens, tokens), 1 / tokens, dtype=np.float16),
             "maps/attention_final": np.full((*shape[1:], tokens, tokens), 1 / tokens, dtype=np.float16),
         }
-        packed, digest = pack_arrays(arrays)
+        if boolean:
+            means = np.array([0.0, 0.1, 0.5, 0.9], dtype=np.float32) + np.float32(0.01 * seed)
+            arrays["trace/unseen_mean_prediction"] = means
+        packed, digest = pack_arrays(arrays | (more_arrays or {}))
         path = record_path(run, kind)
         record = Record(
             run=run,
             fingerprint=stamp(fingerprint(run)),
             status="diverged" if diverged else "completed",
             metrics={"init_fidelity_alignment": map_alignment[0], **metrics},
-            reference=REFERENCE,
+            reference=REFERENCE if boolean else {},
             loss_head=[1.0],
             labels={},
             config=config,

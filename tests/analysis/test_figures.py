@@ -65,6 +65,13 @@ def test_a_missing_record_is_said_in_the_figure(settings: Settings) -> None:
     assert [text.get_text() for ax in figure.axes for text in ax.texts].count("no\nrecord") == 2
 
 
+def test_figures_of_arithmetic_have_its_tokens(project: Path) -> None:
+    logits = figures.mask_logits("addition", "smoke")
+    # a2 attends to b2 alone
+    assert logits[0, 0, 0].tolist() == [-5, -5, -5, 5, -5, -5]
+    assert len(figures.initial_masks(("addition", "multiplication"), "smoke").axes) == 2 * 4 + 1
+
+
 def test_masks_start_at_the_amplitude_where_the_pattern_is_open(project: Path) -> None:
     logits = figures.mask_logits("2parity", "smoke")
     assert logits[0, 0, 0, :3].tolist() == [-10, 10, -10]

@@ -18,8 +18,8 @@ SECTIONS = sorted((PAPER / "sections").glob("*.tex"))
 
 def found_macros() -> dict[str, str]:
     settings = read_settings()
-    entries = list({e.run: e for target in ("table1", "table4") for e in load_target(target, settings)}.values())
-    return macros(entries, claims.evaluate(settings), settings)
+    at_paper = load_target("all", settings.model_copy(update={"scale": "paper"}))
+    return macros(load_target("all", settings), claims.evaluate(settings), settings, at_paper=at_paper)
 
 
 def test_the_paper_uses_only_macros_that_exist_before_and_after_runs(project: Path, write_run: WriteRun) -> None:

@@ -65,6 +65,17 @@ def test_function_level_is_rescaled_accuracy() -> None:
     assert persistence.function_level(arrays, "majority3")[1] == pytest.approx([0, 0, 0.5, 1])
 
 
+def test_function_level_of_arithmetic_is_the_share_of_right_sequences() -> None:
+    arrays = {"trace/step": STEPS[:2], "trace/sequence_accuracy": np.array([0.0, 77.5])}
+    assert persistence.function_level(arrays, "addition")[1] == pytest.approx([0, 0.775])
+
+
+def test_function_level_is_undefined_where_no_accuracy_is_traced() -> None:
+    steps, level = persistence.function_level({"trace/step": STEPS[:3]}, "wikitext2")
+    assert np.isnan(level).all()
+    assert persistence.function_half_life(steps, level) == HalfLife("undefined")
+
+
 def test_function_half_life_counts_from_the_best_moment() -> None:
     steps = np.array([0, 10, 20, 30])
     assert persistence.function_half_life(steps, np.array([0, 1.0, 1.0, 1.0])) == HalfLife("not reached")

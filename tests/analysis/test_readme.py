@@ -47,6 +47,13 @@ def test_anything_else_leaves_it_alone(page: Path, text: str, settings: dict[str
     assert page.read_text() == before
 
 
+def test_rows_are_never_lost_for_want_of_records(page: Path) -> None:
+    page.write_text(f"{readme.BEGIN}\n| a |\n| b |\n| c |\n{readme.END}\n")
+    assert (
+        readme.update("| new |", read_settings()) == "README.md: left alone, 2 rows of its tables have no record here"
+    )
+
+
 def test_results_in_markdown(project: Path, write_run: WriteRun) -> None:
     for seed in range(3):
         write_run("2parity", "default", seed, {"test_loss": 1.2, "test_accuracy": 75.0})

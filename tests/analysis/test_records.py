@@ -50,8 +50,14 @@ def test_cells_keep_the_order_of_the_plan(settings: Settings) -> None:
     assert all([entry.run.seed for entry in entries] == [0, 1, 2] for entries in found.values())
 
 
-def test_an_experiment_without_configuration_has_no_entries(settings: Settings) -> None:
-    assert records.load_cell("language", "wikitext2", "mask", settings) == []
+def test_a_cell_without_configuration_has_no_entries(settings: Settings) -> None:
+    assert records.load_cell("nothing", "wikitext2", "mask", settings) == []
+    assert records.load_cell("boolean", "wikitext2", "mask", settings) == []
+    assert records.load_cell("boolean", "2parity", "impulse+sgd", settings) == []
+
+
+def test_a_task_names_its_experiment(project: Path) -> None:
+    assert (records.experiment_of("2parity"), records.experiment_of("addition")) == ("boolean", "arithmetic")
 
 
 def test_a_corrupt_record_is_named(settings: Settings, write_run: WriteRun) -> None:

@@ -2,74 +2,27 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from maskprior.analysis.aggregate import Summary
-from maskprior.analysis.claims import Verdict, summary
+from maskprior.analysis.claims import Verdict
+from maskprior.analysis.output import METRICS as ALL_METRICS
 from maskprior.analysis.output import NOTHING, interval, method_name, number, seeds, task_name
-from maskprior.analysis.records import Entry, cells, load_target, reference, sources
+from maskprior.analysis.rows import Row, note, source_text, table_rows
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
 
-METRICS = ("test_loss", "test_accuracy")
+__all__ = ["boolean_frame", "boolean_latex", "boolean_rows", "note", "smaller_cube"]
+
+METRICS = ALL_METRICS["boolean"]
 BEST = "best_test_loss"
+# The prior before training: the attention map's alignment with the pattern, and the mass that the query-key weights put
+# on open entries given positions alone.
 PRIOR_IN_MAP, PRIOR_IN_WEIGHTS = "init_fidelity_alignment", "init_fidelity_position_open_mass"
 
 
-@dataclass(frozen=True)
-class Row:
-    """One cell of a table at one scale, all its numbers, and what the paper prints there.
-
-    Attributes:
-        published: metric -> digits as printed; verdicts: metric -> verdict; both only where the paper has a number.
-        measured: metric -> summary, with `best_test_loss` and the prior before training: the attention map's
-            alignment with the pattern, and the open mass of the query-key attention to positions alone.
-        mdi: what the exact minimum-degree interpolator scores; None before any run is there.
-    """
-
-    task: str
-    method: str
-    scale: str
-    published: dict[str, str]
-    verdicts: dict[str, str]
-    measured: dict[str, Summary]
-    mdi: dict[str, float | None]
-    sources: dict[str, int]
-
-
 def boolean_rows(table: str, settings: Settings, verdicts: Sequence[Verdict]) -> list[Row]:
-    """The rows of Table 1 (`T1`) or 4 (`T4`): each cell at the chosen scale, and at the paper's if it has records."""
-    found = []
-    target = f"table{table[1:]}"
-    at_scale = cells(load_target(target, settings))
-    paper: dict[tuple[str, str], list[Entry]] = {}
-    if settings.scale != "paper":
-        paper = cells(load_target(target, settings.model_copy(update={"scale": "paper"})))
-    by_cell: dict[tuple[str, str, str], Verdict] = {}
-    for verdict in verdicts:
-        r = verdict.claim.reported
-        if r and (r.table, r.experiment) == (table, "boolean"):
-            by_cell[r.task, r.method, r.metric] = verdict
-    for (task, method), entries in at_scale.items():
-        found.append(_row(task, method, entries, by_cell))
-        more = paper.get((task, method), [])
-        if any(entry.record for entry in more):
-            found.append(_row(task, method, more, by_cell))
-    # Tasks in the order of the plan, methods within a task.
-    order = list(dict.fromkeys(task for task, _ in at_scale))
-    return sorted(found, key=lambda row: order.index(row.task))
-
-
-def _row(task: str, method: str, entries: Sequence[Entry], verdicts: dict[tuple[str, str, str], Verdict]) -> Row:
-    scale = entries[0].run.scale
-    here = {metric: verdicts[task, method, metric] for metric in METRICS if (task, method, metric) in verdicts}
-    published = {metric: v.claim.reported.digits for metric, v in here.items() if v.claim.reported}
-    # A verdict is given at one scale: the other row of the cell has none of its own.
-    judged = {metric: v.verdict for metric, v in here.items() if v.scale == scale}
-    measured = {metric: summary(entries, metric) for metric in (*METRICS, BEST, PRIOR_IN_MAP, PRIOR_IN_WEIGHTS)}
-    mdi = {metric: reference(entries, f"mdi_{metric}") for metric in METRICS}
-    return Row(task, method, scale, published, judged, measured, mdi, sources(entries))
+    """The rows of Table 1 (`T1`) or 4 (`T4`), with the best loss during training and the prior before it."""
+    return table_rows(table, "boolean", settings, verdicts, more_metrics=(BEST, PRIOR_IN_MAP, PRIOR_IN_WEIGHTS))
 
 
 def boolean_latex(rows: Sequence[Row]) -> str:
@@ -90,9 +43,9 @@ def boolean_latex(rows: Sequence[Row]) -> str:
         if (smaller := smaller_cube(own[0])) is not None:
             label += rf" {{\scriptsize\color{{quiet}}$d={smaller}$}}"
         lines += [_latex_row(row, label if row is own[0] else "") for row in own]
-        mdi = next((row.mdi for row in own if row.mdi["test_loss"] is not None), None)
+        mdi = next((row.reference for row in own if row.reference), None)
         if mdi is not None:
-            loss, accuracy = (number(mdi[metric] or 0.0, metric) for metric in METRICS)
+            loss, accuracy = (number(mdi[f"mdi_{metric}"], metric) for metric in METRICS)
             lines.append(rf" & \emph{{exact interpolator}} & & & {loss} & {accuracy} & & & & & & \\")
     if controls:
         lines.append(r"\midrule")
@@ -154,24 +107,9 @@ def boolean_frame(rows: Sequence[Row]) -> Any:
                     "median": s.median, "n": s.n, "planned": s.planned, "diverged": s.diverged,
                     "best_during_training": row.measured[BEST].mean if metric == "test_loss" else math.nan,
                     "prior_in_map": row.measured[PRIOR_IN_MAP].mean,
-                    "prior_in_weights": row.measured[PRIOR_IN_WEIGHTS].mean, "mdi": row.mdi[metric],
-                    "verdict": row.verdicts.get(metric, ""), "sources": _sources(row.sources),
+                    "prior_in_weights": row.measured[PRIOR_IN_WEIGHTS].mean,
+                    "mdi": row.reference.get(f"mdi_{metric}"),
+                    "verdict": row.verdicts.get(metric, ""), "sources": source_text(row.sources),
                 }
             )  # fmt: skip
     return pd.DataFrame(found)
-
-
-def note(rows: Sequence[Row], settings: Settings) -> str:
-    """From where a table's records come, as one LaTeX line under it."""
-    total = dict.fromkeys(("published", "local", "missing"), 0)
-    for row in rows:
-        for name, n in row.sources.items():
-            total[name] += n
-    paper = r" Rows marked \atpaper{} are at the paper's scale." if any(
-        row.scale != settings.scale for row in rows
-    ) else ""  # fmt: skip
-    return rf"\tablenote{{Scale: {settings.scale}. Records: {_sources(total)}.{paper}}}"
-
-
-def _sources(count: dict[str, int]) -> str:
-    return ", ".join(f"{n} {name}" for name, n in count.items() if n) or "none"

@@ -5,7 +5,7 @@ from typing import Any
 
 from maskprior.analysis import claims
 from maskprior.analysis.claims import VERDICTS, Reported, Verdict
-from maskprior.analysis.output import NOTHING, escape, interval, method_name, seeds, task_name
+from maskprior.analysis.output import NOTHING, escape, interval, method_name, metric_name, seeds, task_name
 
 
 def claims_frame(verdicts: Sequence[Verdict]) -> Any:
@@ -49,7 +49,7 @@ def _claim_line(verdict: Verdict, reported: Reported) -> str:
         f"{reported.table[1:]}",
         escape(f"{task_name(reported.task)}"),
         escape(method_name(reported.method)),
-        escape(reported.metric.replace("_", " ")),
+        escape(metric_name(reported.metric)),
         reported.digits,
         ours,
         n,
@@ -59,11 +59,18 @@ def _claim_line(verdict: Verdict, reported: Reported) -> str:
 
 
 def statements_latex(verdicts: Sequence[Verdict]) -> str:
-    """Every statement with its place and verdict."""
+    """Every statement with its place and verdict; under their experiment's name where there are several."""
+    statements = [v for v in verdicts if v.claim.reported is None]
+    experiments = list(dict.fromkeys(v.claim.experiment for v in statements))
     lines = []
-    for v in verdicts:
-        if v.claim.reported is None:
-            lines.append(rf"\verdict{{{v.verdict}}} & {escape(v.claim.statement)} & {escape(v.claim.place)} \\")
+    for experiment in experiments:
+        if len(experiments) > 1:
+            lines.append(rf"\addlinespace\multicolumn{{3}}{{@{{}}l}}{{\emph{{{experiment.capitalize()}}}}}\\")
+        lines += [
+            rf"\verdict{{{v.verdict}}} & {escape(v.claim.statement)} & {escape(v.claim.place)} \\"
+            for v in statements
+            if v.claim.experiment == experiment
+        ]
     return "\n".join(lines)
 
 
@@ -71,7 +78,7 @@ def inconsistencies_latex(reported: Sequence[Reported]) -> str:
     """The cells for which the paper prints two different numbers."""
     lines = [r"\begin{tabular}{@{}lllrr@{}}", r"\toprule", r"task & method & metric & first & second \\", r"\midrule"]
     for first, second in claims.inconsistencies(reported):
-        names = [task_name(first.task), method_name(first.method), first.metric.replace("_", " ")]
+        names = [task_name(first.task), method_name(first.method), metric_name(first.metric)]
         values = [f"{r.digits} (Table {r.table[1:]})" for r in (first, second)]
         lines.append(" & ".join([*map(escape, names), *values]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])

@@ -18,9 +18,10 @@ from maskprior.analysis import persistence
 from maskprior.analysis.aggregate import t_interval
 from maskprior.analysis.output import generated, method_name, task_name
 from maskprior.analysis.persistence_table import parameter_level
-from maskprior.analysis.records import Entry, cells
+from maskprior.analysis.records import Entry, cells, experiment_of
 from maskprior.datasets import boolean
-from maskprior.patterns.boolean import pattern as boolean_pattern
+from maskprior.patterns import arithmetic as arithmetic_patterns
+from maskprior.patterns import boolean as boolean_patterns
 from maskprior.patterns.pattern import Pattern
 from maskprior.runs.spec import make_run, resolve
 
@@ -88,16 +89,32 @@ def save(figure: Figure, name: str) -> None:
 
 
 def task_pattern(task: str, scale: str) -> Pattern:
-    """The pattern a Boolean task's runs use at a scale."""
-    config: Any = resolve(make_run("boolean", task, "mask", scale=scale))
-    model = config.model
-    return boolean_pattern(task, config.pattern, layers=model.layers, heads=model.heads, tokens=config.dimension)
+    """The pattern a task's runs use at a scale."""
+    return PATTERNS[experiment_of(task)](_config(task, scale))
 
 
 def mask_logits(task: str, scale: str) -> Array:
     """M before training, (L, H, N, N)."""
-    config: Any = resolve(make_run("boolean", task, "mask", scale=scale))
-    return task_pattern(task, scale).mask_logits(config.mask.amplitude)
+    return task_pattern(task, scale).mask_logits(_config(task, scale).mask.amplitude)
+
+
+def _config(task: str, scale: str) -> Any:
+    return resolve(make_run(experiment_of(task), task, "mask", scale=scale))
+
+
+def _boolean_pattern(config: Any) -> Pattern:
+    model, tokens = config.model, config.dimension
+    return boolean_patterns.pattern(config.task, config.pattern, layers=model.layers, heads=model.heads, tokens=tokens)
+
+
+def _arithmetic_pattern(config: Any) -> Pattern:
+    return arithmetic_patterns.pattern(
+        config.task, config.pattern, layers=config.model.layers, heads=config.model.heads
+    )
+
+
+# How each experiment's configuration gives its pattern.
+PATTERNS: dict[str, Callable[[Any], Pattern]] = {"boolean": _boolean_pattern, "arithmetic": _arithmetic_pattern}
 
 
 def patterns(tasks: Sequence[str], scale: str) -> Figure:

@@ -2,13 +2,14 @@ r"""Every number in the paper's text as a LaTeX macro.
 
 paper/generated/macros.tex holds lines `\setresult{key}{value}`; the text says `\result{key}`, and a key that is not
 there stops LaTeX. Keys:
-    boolean/<task>/<method>/<metric>/{value,mean,interval,median,n,planned}   value = mean and interval
-    difference/boolean/<task>/<method>/<metric>/{value,mean,interval,t,sign}  the method minus Default, paired by seed
-    config/boolean/<task>/<method>/<dotted key>           the run's configuration at the chosen scale
-    config/paper/boolean/<task>/<method>/<dotted key>     the same at the paper's scale
+    <cell>/n, <cell>/<metric>/{value,mean,interval,median}   cell = experiment/task/method; value = mean and interval
+    difference/<cell>/<metric>/{mean,interval,t,sign}     the method minus Default, paired by seed
+    paper/<cell>/…, difference/paper/<cell>/…             the same at the paper's scale, for experiments in AT_PAPER
+    config/<cell>/<dotted key>                            the run's configuration at the chosen scale
+    config/paper/<cell>/<dotted key>                      the same at the paper's scale
     verdicts/{all,numbers,statements,T1,…}/{<verdict with dashes>,all}
     published/<claim id>, verdict/<claim id>, settings/{scale,seeds,confidence}
-    records/{all,published,local,missing,diverged}
+    records/{all,published,local,missing,diverged}        at the chosen scale
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,21 +17,31 @@ from typing import Any
 
 from maskprior.analysis.aggregate import CONFIDENCE, paired_difference
 from maskprior.analysis.claims import VERDICTS, Verdict, count, summary
-from maskprior.analysis.output import NOTHING, decimals, interval, number, seeds, task_name
+from maskprior.analysis.output import METRICS, NOTHING, decimals, interval, number, seeds, task_name
 from maskprior.analysis.records import Entry, by_seed, cells, sources
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
 
-# What the text speaks of, defined also before any run is there.
-ALWAYS = {
-    *(f"{part}_{what}" for part in ("test", "seen", "unseen") for what in ("loss", "accuracy", "sign_accuracy")),
+# What the text speaks of, defined also before any run is there: of every experiment, and of one.
+PRIOR = (
     *("map_initial", "map_final", "map_retention", "mask_final"),
     *("init_fidelity_open_mass", "init_fidelity_open_mass_chance"),
+)
+MORE = {
+    "boolean": [
+        f"{part}_{what}" for part in ("test", "seen", "unseen") for what in ("loss", "accuracy", "sign_accuracy")
+    ],
+    "arithmetic": ["seen_sequence_accuracy", "seen_digit_accuracy", "seen_loss"],
+    "vision": ["last_top1"],
 }
+# Experiments whose text speaks of runs at the paper's scale, whatever scale is chosen.
+AT_PAPER = ("arithmetic",)
 
 
-def macros(entries: Sequence[Entry], verdicts: Sequence[Verdict], settings: Settings) -> dict[str, str]:
-    """Key -> value, as LaTeX."""
+def macros(
+    entries: Sequence[Entry], verdicts: Sequence[Verdict], settings: Settings, *, at_paper: Sequence[Entry] = ()
+) -> dict[str, str]:
+    """Key -> value, as LaTeX. `entries`: every planned run at the chosen scale; `at_paper`: at the paper's."""
     found = {
         "settings/scale": settings.scale,
         "settings/seeds": str(settings.seeds),
@@ -41,6 +52,9 @@ def macros(entries: Sequence[Entry], verdicts: Sequence[Verdict], settings: Sett
     }
     found |= {"records/all": str(len(entries)), "records/diverged": str(sum(e.status == "diverged" for e in entries))}
     found |= dict(_results(entries))
+    of_paper = [entry for entry in at_paper if entry.run.experiment in AT_PAPER]
+    found |= dict(_results(of_paper, "paper/"))
+    found |= dict(_configurations(of_paper, "paper", "config/paper"))
     found |= dict(_configurations(entries, settings.scale, "config"))
     found |= dict(_configurations(entries, "paper", "config/paper"))
     found |= dict(_verdicts(verdicts))
@@ -51,16 +65,22 @@ def latex(found: dict[str, str]) -> str:
     return "\n".join(rf"\setresult{{{key}}}{{{value}}}" for key, value in sorted(found.items()))
 
 
-def _results(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+def spoken_of(experiment: str, entries: Sequence[Entry]) -> list[str]:
+    """Every metric that any run of the experiment has or that the text may name: a cell without runs says so."""
+    measured = {metric for entry in entries if entry.run.experiment == experiment for metric in entry.metrics}
+    return sorted({*measured, *METRICS[experiment], *MORE.get(experiment, ()), *PRIOR})
+
+
+def _results(entries: Sequence[Entry], prefix: str = "") -> Iterator[tuple[str, str]]:
     by_cell = cells(entries)
-    # Every metric any run has, for every cell: a cell without runs says so instead of missing.
-    metrics = sorted({metric for entry in entries for metric in entry.metrics} | ALWAYS)
+    metrics_of = {name: spoken_of(name, entries) for name in {entry.run.experiment for entry in entries}}
     for (task, method), members in by_cell.items():
         experiment = members[0].run.experiment
-        key = f"{experiment}/{task}/{method}"
+        metrics = metrics_of[experiment]
+        key = f"{prefix}{experiment}/{task}/{method}"
         for name, value in members[0].reference.items():
-            yield f"{experiment}/{task}/{name}", number(value, name)
-        yield f"{key}/n", seeds(summary(members, "test_loss"))
+            yield f"{prefix}{experiment}/{task}/{name}", number(value, name)
+        yield f"{key}/n", seeds(summary(members, METRICS[experiment][0]))
         for metric in metrics:
             s = summary(members, metric)
             places = decimals(s.mean, metric)
@@ -74,7 +94,7 @@ def _results(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
             continue
         for metric in metrics:
             difference = paired_difference(by_seed(members, metric), by_seed(default, metric))
-            key = f"difference/{experiment}/{task}/{method}/{metric}"
+            key = f"difference/{prefix}{experiment}/{task}/{method}/{metric}"
             places = decimals(difference.mean, metric)
             yield f"{key}/mean", number(difference.mean, metric)
             low, high = (number(bound, metric, digits=places) for bound in (difference.low, difference.high))
@@ -84,8 +104,8 @@ def _results(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
 
 
 def _configurations(entries: Sequence[Entry], scale: str, prefix: str) -> Iterator[tuple[str, str]]:
-    for task, method in cells(entries):
-        experiment = entries[0].run.experiment
+    for (task, method), members in cells(entries).items():
+        experiment = members[0].run.experiment
         config = resolve(make_run(experiment, task, method, scale=scale))
         for name, value in _flat(config.model_dump()):
             yield f"{prefix}/{experiment}/{task}/{method}/{name}", value

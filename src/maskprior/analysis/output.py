@@ -12,8 +12,8 @@ TASKS = {
     "cyclic3": "Cyclic3",
     "majority3": "Majority3",
     "threesym": "ThreeSym",
-    "multiplication_3pct": "Multiplication, 3 %",
-    "addition_0.4pct": "Addition, 0.4 %",
+    "addition": "Addition",
+    "multiplication": "Multiplication",
     "cifar10": "CIFAR-10",
     "cifar100": "CIFAR-100",
     "imagenet100": "ImageNet-100",
@@ -52,7 +52,20 @@ VARIANTS = {
     "blockself": "pattern with self",
     "layered": "pattern in the first layer",
 }
-PERCENT_METRICS = ("accuracy", "top1")
+# What the paper prints of each experiment, in the order of its tables.
+METRICS = {
+    "boolean": ("test_loss", "test_accuracy"),
+    "arithmetic": ("sequence_accuracy", "digit_accuracy", "test_loss"),
+    "vision": ("best_top1",),
+    "language": ("val_perplexity", "test_perplexity"),
+}
+METRIC_NAMES = {
+    "best_top1": "best top-1",
+    "last_top1": "last top-1",
+    "val_perplexity": "validation perplexity",
+}
+# Endings of the metrics that are printed with two decimals: percentages, and perplexities as in the paper.
+TWO_DECIMALS = ("accuracy", "top1", "perplexity")
 NOTHING = "--"
 
 
@@ -79,13 +92,14 @@ def method_name(method: str) -> str:
     return f"{name}, {VARIANTS.get(variant, variant)}" if variant else name
 
 
-def is_percent(metric: str) -> bool:
-    return any(metric.endswith(word) for word in PERCENT_METRICS)
+def metric_name(metric: str) -> str:
+    """`test_loss` -> `test loss`."""
+    return METRIC_NAMES.get(metric, metric.replace("_", " "))
 
 
 def decimals(value: float, metric: str) -> int:
-    """Digits after the point: two for percentages, else three significant ones below 1 and three decimals above."""
-    if is_percent(metric):
+    """Digits after the point: two for TWO_DECIMALS; else two significant ones below 0.1, three decimals above."""
+    if metric.endswith(TWO_DECIMALS):
         return 2
     if value == 0 or not math.isfinite(value) or abs(value) >= 0.1:
         return 3

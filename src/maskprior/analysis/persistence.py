@@ -5,7 +5,7 @@ Letters: S sample times of the persistence arrays, L layers, H heads, T points o
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,8 @@ class HalfLife:
     """When a retention first falls below one half.
 
     Attributes:
-        state: `reached`, `not reached` (never while measured) or `never there` (nothing to retain at the start).
+        state: `reached`, `not reached` (never while measured), `never there` (nothing to retain at the start) or
+            `undefined` (the quantity is not measured in this experiment).
         step: the crossing, log-linear between the two samples around it; None unless reached.
         after, before: those two samples: the crossing is known no better than that.
     """
@@ -82,11 +83,16 @@ def half_life(steps: Array, retained: Array) -> HalfLife:
 def function_level(arrays: Mapping[str, Array], task: str) -> tuple[Array, Array]:
     """Steps and F(t), both of shape (T): how much of the target the network says on unseen inputs.
 
-    F = (a - b) / (100 - b), not below 0: a is the accuracy on unseen inputs, b that of the minimum-degree interpolator
-    clipped to the target's range, which is what a network without the prior learns. 1: all unseen inputs right.
+    F = (a - b) / (100 - b), not below 0: a is the accuracy on unseen inputs in percent, b what a network without the
+    prior is known to score there (FUNCTIONS). 1: all unseen inputs right. NaN throughout where no such accuracy is
+    traced.
     """
-    accuracy, base = np.asarray(arrays["trace/unseen_accuracy"], dtype=np.float64), clipped_interpolator_accuracy(task)
-    return arrays["trace/step"], np.maximum((accuracy - base) / (100 - base), 0.0)
+    steps = arrays["trace/step"]
+    for name, known in FUNCTIONS.items():
+        if name in arrays:
+            accuracy, base = np.asarray(arrays[name], dtype=np.float64), known(task)
+            return steps, np.maximum((accuracy - base) / (100 - base), 0.0)
+    return steps, np.full(len(steps), np.nan)
 
 
 @functools.cache
@@ -102,11 +108,20 @@ def clipped_interpolator_accuracy(task: str) -> float:
     return float(100 * (np.abs(predicted - target) < 0.5)[unseen].mean())
 
 
+# The accuracy that stands for the function in a run's trace, and what a network without the prior scores in it.
+FUNCTIONS: dict[str, Callable[[str], float]] = {
+    "trace/unseen_accuracy": clipped_interpolator_accuracy,
+    "trace/sequence_accuracy": lambda task: 0.0,
+}
+
+
 def function_half_life(steps: Array, level: Array) -> HalfLife:
     """The same question for the function, which starts without the prior: from its best moment on.
 
     `never there` when F never reaches one half.
     """
+    if not np.isfinite(level).any():
+        return HalfLife("undefined")
     best = int(np.nanargmax(level))
     if level[best] < 0.5:
         return HalfLife("never there")

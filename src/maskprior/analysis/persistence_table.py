@@ -42,7 +42,7 @@ def persisted(entries: Sequence[Entry], level: str) -> Persisted:
         if level == "function":
             steps, values = persistence.function_level(entry.arrays, run.task)
             half_lives.append(persistence.function_half_life(steps, values))
-            initial.append(float(np.nanmax(values)))
+            initial.append(float(np.max(values, where=np.isfinite(values), initial=-math.inf)))
         else:
             name = "map" if level == "map" else parameter_level(run.method)
             values = persistence.alignment(entry.arrays, name)
@@ -68,7 +68,7 @@ def half_life_text(found: Persisted) -> str:
     states = [h.state for h in found.half_lives]
     reached = [h.step for h in found.half_lives if h.step is not None]
     words = {"reached": f"{np.median(reached):,.0f}".replace(",", r"\,")} if reached else {}
-    words |= {"not reached": r"$\infty$", "never there": r"$\varnothing$"}
+    words |= {"not reached": r"$\infty$", "never there": r"$\varnothing$", "undefined": NOTHING}
     count = {word: states.count(state) for state, word in words.items() if state in states}
     if list(count.values()) == [found.planned]:
         return next(iter(count))

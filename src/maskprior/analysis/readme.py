@@ -4,31 +4,31 @@ from collections.abc import Sequence
 
 from maskprior import paths
 from maskprior.analysis.aggregate import Summary
-from maskprior.analysis.boolean_table import METRICS, Row, boolean_rows, smaller_cube
+from maskprior.analysis.boolean_table import smaller_cube
 from maskprior.analysis.claims import Verdict, count
-from maskprior.analysis.output import NOTHING, decimals, method_name, number, seeds, task_name
+from maskprior.analysis.output import METRICS, NOTHING, decimals, method_name, metric_name, number, seeds, task_name
 from maskprior.analysis.records import load_target
+from maskprior.analysis.rows import Row, table_rows, total_sources
 from maskprior.config.settings import Settings, read_settings
 from maskprior.files import write_atomically
 from maskprior.runs.spec import targets
 
 BEGIN, END = "<!-- results: generated from the records -->", "<!-- /results -->"
+# What an experiment's losses are, under its table.
+EXPLAINED = {
+    "boolean": "loss is the mean squared error on the whole domain",
+    "arithmetic": "loss is the cross-entropy per digit in nats on held-out pairs",
+}
 
 
 def results(settings: Settings, verdicts: Sequence[Verdict]) -> str:
-    """Every Boolean cell in Markdown: published, ours with interval, seeds, verdicts; then the count of verdicts."""
-    rows = boolean_rows("T1", settings, verdicts)
-    known = {(row.task, row.method, row.scale) for row in rows}
-    more = boolean_rows("T4", settings, verdicts)
-    rows += [row for row in more if (row.task, row.method, row.scale) not in known]
-    order = list(dict.fromkeys(row.task for row in rows))
-    lines = [
-        "| task | method | scale | loss: published | ours | accuracy: published | ours | seeds | verdict |",
-        "|---|---|---|---|---|---|---|---|---|",
-        *(_line(row) for row in sorted(rows, key=lambda row: order.index(row.task))),
-        "",
-        f"Mean [95 % interval] over the seeds; loss is the mean squared error on the whole domain. {_from(rows)}",
-        "",
+    """Every cell that has a record in Markdown, a table per experiment; then the count of verdicts, and the costs."""
+    lines = []
+    for experiment in dict.fromkeys(name for names in targets().values() for name in names):
+        rows = [row for row in _rows(experiment, settings, verdicts) if row.sources.keys() - {"missing"}]
+        if rows:
+            lines += [*_table(experiment, rows), ""]
+    lines += [
         "Of the paper's "
         + f"{sum(v.claim.reported is not None for v in verdicts)} numbers: "
         + ", ".join(f"{n} {name}" for name, n in count([v for v in verdicts if v.claim.reported]).items())
@@ -37,6 +37,30 @@ def results(settings: Settings, verdicts: Sequence[Verdict]) -> str:
         *costs(settings),
     ]
     return "\n".join(lines)
+
+
+def _rows(experiment: str, settings: Settings, verdicts: Sequence[Verdict]) -> list[Row]:
+    """The rows of all of the experiment's tables, a cell in its first one only."""
+    found: dict[tuple[str, str, str], Row] = {}
+    for target, experiments in targets().items():
+        if target.startswith("table") and experiment in experiments:
+            for row in table_rows(f"T{target.removeprefix('table')}", experiment, settings, verdicts):
+                found.setdefault((row.task, row.method, row.scale), row)
+    order = list(dict.fromkeys(task for task, _, _ in found))
+    return sorted(found.values(), key=lambda row: order.index(row.task))
+
+
+def _table(experiment: str, rows: Sequence[Row]) -> list[str]:
+    metrics = METRICS[experiment]
+    heads = " | ".join(f"{metric_name(metric).removeprefix('test ')}: published | ours" for metric in metrics)
+    explained = f"; {EXPLAINED[experiment]}" if experiment in EXPLAINED else ""
+    return [
+        f"| task | method | scale | {heads} | seeds | verdict |",
+        "|---" * (5 + 2 * len(metrics)) + "|",
+        *(_line(row) for row in rows),
+        "",
+        f"Mean [95 % interval] over the seeds{explained}. Records: {total_sources(rows)}.",
+    ]
 
 
 def costs(settings: Settings) -> list[str]:
@@ -67,6 +91,9 @@ def update(text: str, settings: Settings) -> str:
         return "README.md: left alone, these are not the configured settings"
     if " local" in text or " missing" in text:
         return "README.md: left alone, not every record is a published one"
+    lost = rest.partition(END)[0].count("\n|") - f"\n{text}".count("\n|")
+    if lost > 0:
+        return f"README.md: left alone, {lost} rows of its tables have no record here"
     new = f"{before}{BEGIN}\n{text}\n{END}{after}"
     if new == content:
         return "README.md: up to date"
@@ -75,15 +102,12 @@ def update(text: str, settings: Settings) -> str:
 
 
 def _line(row: Row) -> str:
-    loss, accuracy = (row.measured[metric] for metric in METRICS)
-    verdicts = " / ".join(dict.fromkeys(row.verdicts[metric] for metric in METRICS if metric in row.verdicts))
-    smaller = smaller_cube(row)
+    metrics = METRICS[row.experiment]
+    verdicts = " / ".join(dict.fromkeys(row.verdicts[metric] for metric in metrics if metric in row.verdicts))
+    smaller = smaller_cube(row) if row.experiment == "boolean" else None
     task = task_name(row.task) if smaller is None else f"{task_name(row.task)} (d = {smaller})"
-    columns = [
-        task, method_name(row.method), row.scale, row.published.get("test_loss", ""),
-        _ours(loss, "test_loss"), row.published.get("test_accuracy", ""), _ours(accuracy, "test_accuracy"),
-        seeds(loss), verdicts,
-    ]  # fmt: skip
+    values = [part for m in metrics for part in (row.published.get(m, ""), _ours(row.measured[m], m))]
+    columns = [task, method_name(row.method), row.scale, *values, seeds(row.measured[metrics[0]]), verdicts]
     return f"| {' | '.join(columns)} |"
 
 
@@ -93,11 +117,3 @@ def _ours(summary: Summary, metric: str) -> str:
     places = decimals(summary.mean, metric)
     values = [number(v, metric, digits=places).replace("$-$", "−") for v in (summary.mean, summary.low, summary.high)]
     return f"{values[0]} [{values[1]}, {values[2]}]" if summary.has_interval else values[0]
-
-
-def _from(rows: Sequence[Row]) -> str:
-    total = dict.fromkeys(("published", "local", "missing"), 0)
-    for row in rows:
-        for name, n in row.sources.items():
-            total[name] += n
-    return "Records: " + ", ".join(f"{n} {name}" for name, n in total.items() if n) + "."

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from maskprior.analysis import persistence
 from maskprior.config.settings import Settings
 from maskprior.runs.record import Arrays, Record, read_arrays, read_record
-from maskprior.runs.spec import Run, built_experiments, cell_runs, planned_runs
+from maskprior.runs.spec import Run, built_experiments, cell_runs, experiment_file, planned_runs
 from maskprior.runs.store import Resolved, resolve_record
 
 Status = Literal["completed", "diverged", "missing"]
@@ -71,10 +71,18 @@ def load_target(target: str, settings: Settings) -> list[Entry]:
 
 
 def load_cell(experiment: str, task: str, method: str, settings: Settings) -> list[Entry]:
-    """The entries of one cell, one per planned seed; none for an experiment that has no configuration yet."""
+    """The entries of one cell, one per planned seed; none for an experiment, task or method without configuration."""
     if experiment not in built_experiments():
         return []
+    file = experiment_file(experiment)
+    if task not in file["tasks"] or method.partition("+")[0] not in file["methods"]:
+        return []
     return load(cell_runs(experiment, task, method, settings), recompute=settings.recompute)
+
+
+def experiment_of(task: str) -> str:
+    """The experiment that has the task: names of tasks are unique across experiments."""
+    return next(name for name in built_experiments() if task in experiment_file(name)["tasks"])
 
 
 def cells(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:

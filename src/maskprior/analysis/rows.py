@@ -1,0 +1,111 @@
+"""The rows of any results table: what the paper prints for a cell, what we measured, and the verdicts."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from maskprior.analysis.aggregate import Difference, Summary, paired_difference
+from maskprior.analysis.claims import Verdict, summary
+from maskprior.analysis.output import METRICS
+from maskprior.analysis.records import Entry, by_seed, cells, load_target, sources
+from maskprior.config.settings import Settings
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell of a table at one scale, all its numbers, and what the paper prints there.
+
+    Attributes:
+        published: metric -> digits as printed; verdicts: metric -> verdict; both only where the paper has a number.
+        measured: metric -> summary; differences: metric -> the cell minus Default, paired by seed (not for Default).
+        reference: what known solutions score; empty before any run is there.
+    """
+
+    experiment: str
+    task: str
+    method: str
+    scale: str
+    published: dict[str, str]
+    verdicts: dict[str, str]
+    measured: dict[str, Summary]
+    differences: dict[str, Difference]
+    reference: dict[str, float]
+    sources: dict[str, int]
+
+
+def table_rows(
+    table: str, experiment: str, settings: Settings, verdicts: Sequence[Verdict], *, more_metrics: Sequence[str] = ()
+) -> list[Row]:
+    """The rows of the paper's table `T<n>`, whose runs are those of the target `table<n>`, for one experiment.
+
+    Each cell stands there at the chosen scale, and at the paper's if it has records. Tasks are in the order of the
+    plan, methods within a task. Measured are what the paper prints (METRICS) and `more_metrics`.
+    """
+    metrics = (*METRICS[experiment], *more_metrics)
+    by_cell: dict[tuple[str, str, str], Verdict] = {}
+    for verdict in verdicts:
+        r = verdict.claim.reported
+        if r and (r.table, r.experiment) == (table, experiment):
+            by_cell[r.task, r.method, r.metric] = verdict
+    at_scale = _cells(table, experiment, settings)
+    paper: dict[tuple[str, str], list[Entry]] = {}
+    if settings.scale != "paper":
+        paper = _cells(table, experiment, settings.model_copy(update={"scale": "paper"}))
+    found = []
+    for task, method in dict.fromkeys([*at_scale, *paper]):
+        if (task, method) in at_scale:
+            found.append(_row(task, method, at_scale, by_cell, metrics))
+        if any(entry.record for entry in paper.get((task, method), [])):
+            found.append(_row(task, method, paper, by_cell, metrics))
+    order = list(dict.fromkeys(row.task for row in found))
+    return sorted(found, key=lambda row: order.index(row.task))
+
+
+def total_sources(rows: Iterable[Row]) -> str:
+    """`140 published, 2 missing`: where the rows' records come from."""
+    total = dict.fromkeys(("published", "local", "missing"), 0)
+    for row in rows:
+        for name, n in row.sources.items():
+            total[name] += n
+    return source_text(total)
+
+
+def source_text(count: dict[str, int]) -> str:
+    return ", ".join(f"{n} {name}" for name, n in count.items() if n) or "none"
+
+
+def note(rows: Sequence[Row], settings: Settings) -> str:
+    """From where a table's records come, as one LaTeX line under it."""
+    elsewhere = any(row.scale != settings.scale for row in rows)
+    paper = r" Rows marked \atpaper{} are at the paper's scale." if elsewhere else ""
+    return rf"\tablenote{{Scale: {settings.scale}. Records: {total_sources(rows)}.{paper}}}"
+
+
+def _cells(table: str, experiment: str, settings: Settings) -> dict[tuple[str, str], list[Entry]]:
+    entries = load_target(f"table{table[1:]}", settings)
+    return cells([entry for entry in entries if entry.run.experiment == experiment])
+
+
+def _row(
+    task: str,
+    method: str,
+    by_cell: dict[tuple[str, str], list[Entry]],
+    verdicts: dict[tuple[str, str, str], Verdict],
+    metrics: Sequence[str],
+) -> Row:
+    entries = by_cell[task, method]
+    run = entries[0].run
+    here = {metric: verdicts[task, method, metric] for metric in metrics if (task, method, metric) in verdicts}
+    published = {metric: v.claim.reported.digits for metric, v in here.items() if v.claim.reported}
+    # A verdict is given at one scale: the other row of the cell has none of its own.
+    judged = {metric: v.verdict for metric, v in here.items() if v.scale == run.scale}
+    measured = {metric: summary(entries, metric) for metric in metrics}
+    default = by_cell.get((task, "default"), [])
+    differences = {
+        metric: paired_difference(by_seed(entries, metric), by_seed(default, metric))
+        for metric in metrics
+        if method != "default"
+    }
+    known = {name: value for entry in reversed(entries) for name, value in entry.reference.items()}
+    return Row(
+        run.experiment, task, method, run.scale, published, judged, measured, differences, known, sources(entries)
+    )
