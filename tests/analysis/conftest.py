@@ -43,6 +43,7 @@ def write_run(project: Path) -> WriteRun:
         kind: str = "local",
         diverged: bool = False,
         map_alignment: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0),
+        strength: tuple[float, ...] | None = None,
         unseen_accuracy: tuple[float, ...] = (0.0, 0.0, 50.0, 100.0),
         more_arrays: Mapping[str, np.ndarray] | None = None,
     ) -> Path:
@@ -52,11 +53,17 @@ def write_run(project: Path) -> WriteRun:
         shape = (len(STEPS), config["model"]["layers"], config["model"]["heads"])
         tokens = config["dimension"] if boolean else TOKENS
         alignment = np.broadcast_to(np.array(map_alignment, dtype=np.float32)[:, None, None], shape)
+        strong = np.array(map_alignment if strength is None else strength, dtype=np.float32)[:, None, None]
+        open_mass = np.broadcast_to(1 / tokens + strong * (1 - 1 / tokens), shape)
         arrays = {
             "persistence/step": STEPS,
             "persistence/map_alignment": alignment,
             "persistence/mask_alignment": alignment,
             "persistence/query_key_alignment": np.zeros(shape, dtype=np.float32),
+            "persistence/open_mass": open_mass.astype(np.float32),
+            "persistence/open_fraction": np.full(shape, 1 / tokens, dtype=np.float32),
+            "persistence/mask_gap": 10 * alignment if method.startswith("mask") else np.full_like(alignment, np.nan),
+            "persistence/query_key_gap": np.zeros(shape, dtype=np.float32),
             "trace/step": STEPS,
             f"trace/{'unseen' if boolean else 'sequence'}_accuracy": np.array(unseen_accuracy, dtype=np.float32),
             "trace/test_loss": np.array([2.0, 1.5, 1.0, 0.5], dtype=np.float32),

@@ -28,9 +28,13 @@ def test_not_reached_is_a_value_of_its_own() -> None:
 
 
 def test_a_prior_that_never_was_has_no_half_life() -> None:
-    assert np.isnan(retention(np.array([0.2, 0.5, 0.9]))).all()
-    assert half_life(STEPS[:3], retention(np.array([0.2, 0.5, 0.9]))) == HalfLife("never there")
-    assert half_life(STEPS[:3], retention(np.array([np.nan, 0.5, 0.9]))) == HalfLife("never there")
+    aligned = np.array([0.9, 0.5, 0.2])
+    assert np.isnan(retention(aligned, strength=0.2)).all()
+    assert half_life(STEPS[:3], retention(aligned, strength=0.2)) == HalfLife("never there")
+    assert half_life(STEPS[:3], retention(aligned, strength=np.nan)) == HalfLife("never there")
+    # a mask's prior is in the map and not in the query-key logits
+    assert half_life(STEPS[:3], retention(np.array([0.2, 0.5, 0.9]), strength=1.0)) == HalfLife("never there")
+    assert half_life(STEPS[:3], retention(np.array([np.nan, 0.5, 0.9]), strength=1.0)) == HalfLife("never there")
 
 
 def test_a_fall_below_zero_is_interpolated_linearly() -> None:
@@ -43,7 +47,7 @@ def test_a_prior_that_comes_back_has_still_fallen() -> None:
 
 
 def test_retention_is_one_at_the_start() -> None:
-    assert retention(np.array([0.4, 0.2, 0.0])) == pytest.approx([1.0, 0.5, 0.0])
+    assert retention(np.array([0.4, 0.2, 0.0]), strength=1.0) == pytest.approx([1.0, 0.5, 0.0])
 
 
 def test_undefined_heads_do_not_count() -> None:
@@ -85,7 +89,53 @@ def test_function_half_life_counts_from_the_best_moment() -> None:
     assert persistence.function_half_life(steps, np.array([0, 0.4, 0.2, 0.1])) == HalfLife("never there")
 
 
+def state(open_mass: tuple[float, float], **changes: object) -> dict[str, np.ndarray]:
+    """Two looks at one layer, two heads and a pattern with one open entry in each of four rows."""
+    nothing = np.full((2, 1, 2), np.nan)
+    arrays = {
+        "persistence/open_mass": np.broadcast_to(np.array(open_mass)[:, None, None], (2, 1, 2)),
+        "persistence/open_fraction": np.full((2, 1, 2), 0.25),
+        "persistence/mask_gap": nothing,
+        "persistence/query_key_gap": np.array([4.0, 1.0])[:, None, None] * np.ones((1, 1, 2)),
+        "maps/attention_initial": np.full((1, 2, 4, 4), 0.25, dtype=np.float16),
+        "maps/attention_final": np.full((1, 2, 4, 4), 0.25, dtype=np.float16),
+    }
+    return arrays | changes  # type: ignore[return-value]
+
+
+def test_strength_is_the_attention_on_open_entries_beyond_chance() -> None:
+    assert persistence.strength(state((1.0, 0.25))) == pytest.approx((1.0, 0.0))
+    # a mask of amplitude a with one open entry of 15: e^a of e^a + 14
+    mass = np.exp([1.0, 2.0]) / (np.exp([1.0, 2.0]) + 14)
+    arrays = state(tuple(mass)) | {"persistence/open_fraction": np.full((2, 1, 2), 1 / 15)}
+    assert persistence.strength(arrays) == pytest.approx((0.103, 0.299), abs=5e-4)
+
+
+def test_strength_of_a_map_that_does_not_sum_to_one() -> None:
+    # Hadamard: a quarter of a uniform row is left, all of it on the open entry
+    masked = np.full((1, 2, 4, 4), 0.0625, dtype=np.float16)
+    arrays = state((0.25, 0.125), **{"maps/attention_initial": masked, "maps/attention_final": masked})
+    assert persistence.strength(arrays) == pytest.approx((1.0, 1 / 3))
+
+
+def test_an_aligned_map_without_strength_has_nothing_to_retain() -> None:
+    aligned = np.array([0.6, 0.1])[:, None, None] * np.ones((1, 1, 2))
+    found = persistence.scalars(state((0.3, 0.3), **{"persistence/map_alignment": aligned}))
+    assert (found["map_initial"], found["strength_initial"]) == pytest.approx((0.6, 1 / 15))
+    assert not any(name.endswith("_retention") for name in found)
+
+
 def test_scalars_leave_out_what_is_undefined() -> None:
-    ones, nothing = np.ones((2, 1, 1)), np.full((2, 1, 1), np.nan)
-    found = persistence.scalars({"persistence/map_alignment": ones, "persistence/mask_alignment": nothing})
-    assert found == {"map_initial": 1.0, "map_final": 1.0, "map_retention": 1.0}
+    ones, nothing = np.ones((2, 1, 2)), np.full((2, 1, 2), np.nan)
+    arrays = state((1.0, 0.625), **{"persistence/map_alignment": ones, "persistence/mask_alignment": nothing})
+    assert persistence.scalars(arrays) == {
+        "map_initial": 1.0, "map_final": 1.0, "map_retention": 1.0,
+        "strength_initial": 1.0, "strength_final": 0.5, "strength_retention": 0.5,
+        "gap_initial": 4.0, "gap_final": 1.0, "gap_retention": 0.25,
+    }  # fmt: skip
+
+
+def test_the_gap_is_that_of_the_mask_where_there_is_one() -> None:
+    in_mask = np.array([10.0, 9.0])[:, None, None] * np.ones((1, 1, 2))
+    assert persistence.gap(state((1.0, 1.0), **{"persistence/mask_gap": in_mask})).tolist() == [10.0, 9.0]
+    assert persistence.gap(state((1.0, 1.0))).tolist() == [4.0, 1.0]

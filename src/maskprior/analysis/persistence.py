@@ -13,8 +13,9 @@ import numpy as np
 
 from maskprior.datasets import boolean
 
-# An alignment below this at the start means that the initialisation did not write the pattern: nothing to retain.
-# By chance alone it reaches about 0.2 in the smallest networks here.
+# A prior is there at the start when the attention map has at least this strength, and the level this alignment.
+# Alignment alone cannot say so, for it is blind to strength: a map that differs from a uniform one by a trace of the
+# pattern is aligned with it. Between 15 tokens a gap of 2 nats in favour of one has a strength of 0.3, one of 1 nat of 0.1.
 PRESENT = 0.25
 # Levels that are alignments (row-centred cosines) with the pattern, and the record's array each is read from.
 ALIGNMENTS = {
@@ -57,10 +58,28 @@ def over_heads(values: Array) -> Array:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def retention(values: Array) -> Array:
-    """R(t) = c(t) / c(0), shape (S); NaN throughout when c(0) < 0.25, where the prior was never there."""
+def strength(arrays: Mapping[str, Array]) -> tuple[float, float]:
+    """s at the start and the end: attention on open entries beyond chance, (a - c) / (1 - c), mean over layers, heads.
+
+    a is the share of a row's attention that lies on the row's open entries, c the share of its entries that are open.
+    1: all of it, 0: as much as uniform attention has. Shares, because a Hadamard-masked row does not sum to 1.
+    """
+    found = []
+    for index, word in ((0, "initial"), (-1, "final")):
+        total = np.asarray(arrays[f"maps/attention_{word}"], dtype=np.float64).sum(-1).mean(-1)
+        share = np.asarray(arrays["persistence/open_mass"][index], dtype=np.float64) / total
+        chance = np.asarray(arrays["persistence/open_fraction"][index], dtype=np.float64)
+        found.append(float(over_heads(((share - chance) / (1 - chance))[None])[0]))
+    return found[0], found[1]
+
+
+def retention(values: Array, strength: float) -> Array:
+    """R(t) = c(t) / c(0), shape (S).
+
+    NaN throughout where there is nothing to retain: the map's strength or the level's c is below 0.25 at the start.
+    """
     values = np.asarray(values, dtype=np.float64)
-    if not values[0] >= PRESENT:
+    if not (strength >= PRESENT and values[0] >= PRESENT):
         return np.full_like(values, np.nan)
     return values / values[0]
 
@@ -128,13 +147,25 @@ def function_half_life(steps: Array, level: Array) -> HalfLife:
     return half_life(np.asarray(steps)[best:], np.asarray(level)[best:] / level[best])
 
 
+def gap(arrays: Mapping[str, Array]) -> Array:
+    """g(t) of shape (S), nats: mean logit on open minus closed entries, where the prior lives.
+
+    log sigmoid(M) where there is a mask, else the mean query-key logits; mean over layers and heads.
+    """
+    in_mask = over_heads(arrays["persistence/mask_gap"])
+    return in_mask if np.isfinite(in_mask[0]) else over_heads(arrays["persistence/query_key_gap"])
+
+
 def scalars(arrays: Mapping[str, Array]) -> dict[str, float]:
-    """Alignment at the start and the end, and retention, of every level that is defined, as metrics of a run."""
-    found: dict[str, float] = {}
-    for level, name in ALIGNMENTS.items():
-        if name not in arrays:
-            continue
-        values = over_heads(arrays[name])
-        numbers = {"initial": values[0], "final": values[-1], "retention": retention(values)[-1]}
-        found |= {f"{level}_{word}": float(v) for word, v in numbers.items() if np.isfinite(v)}
-    return found
+    """What is left of the prior, as metrics of a run: `<quantity>_initial`, `_final` and their ratio `_retention`.
+
+    Quantities: the alignments of the levels that are defined, `strength` and `gap`.
+    """
+    start, end = strength(arrays)
+    found: dict[str, float] = {"strength_initial": start, "strength_final": end}
+    found["strength_retention"] = end / start if start >= PRESENT else math.nan
+    series = {level: over_heads(arrays[name]) for level, name in ALIGNMENTS.items() if name in arrays}
+    for quantity, values in (series | {"gap": gap(arrays)}).items():
+        numbers = {"initial": values[0], "final": values[-1], "retention": retention(values, start)[-1]}
+        found |= {f"{quantity}_{word}": float(v) for word, v in numbers.items()}
+    return {name: value for name, value in found.items() if math.isfinite(value)}

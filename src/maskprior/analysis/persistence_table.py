@@ -46,7 +46,8 @@ def persisted(entries: Sequence[Entry], level: str) -> Persisted:
         else:
             name = "map" if level == "map" else parameter_level(run.method)
             values = persistence.alignment(entry.arrays, name)
-            half_lives.append(persistence.half_life(entry.arrays["persistence/step"], persistence.retention(values)))
+            retained = persistence.retention(values, persistence.strength(entry.arrays)[0])
+            half_lives.append(persistence.half_life(entry.arrays["persistence/step"], retained))
             initial.append(float(values[0]))
         final.append(float(values[-1]))
     planned = len(entries)
