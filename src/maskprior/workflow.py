@@ -46,7 +46,7 @@ def notebook_records(notebook: Notebook, settings: Settings) -> list[str]:
 
 def analysis_sources() -> list[str]:
     """What every notebook's output depends on beside its records. Cheap to rebuild, so times may decide."""
-    config = [paths.config() / name for name in ("claims.yaml", "reported_values.csv")]
+    config = [paths.config() / name for name in ("claims.yaml", "interventions.yaml", "reported_values.csv")]
     return [relative(path) for path in [*config, *sorted((paths.package() / "analysis").glob("*.py"))]]
 
 

@@ -54,6 +54,7 @@ def write_run(project: Path) -> WriteRun:
         tokens = config["dimension"] if boolean else TOKENS
         alignment = np.broadcast_to(np.array(map_alignment, dtype=np.float32)[:, None, None], shape)
         strong = np.array(map_alignment if strength is None else strength, dtype=np.float32)[:, None, None]
+        itself = np.broadcast_to(np.eye(tokens, dtype=np.float16), (*shape[1:], tokens, tokens))
         open_mass = np.broadcast_to(1 / tokens + strong * (1 - 1 / tokens), shape)
         arrays = {
             "persistence/step": STEPS,
@@ -67,8 +68,8 @@ def write_run(project: Path) -> WriteRun:
             "trace/step": STEPS,
             f"trace/{'unseen' if boolean else 'sequence'}_accuracy": np.array(unseen_accuracy, dtype=np.float32),
             "trace/test_loss": np.array([2.0, 1.5, 1.0, 0.5], dtype=np.float32),
-            "maps/attention_initial": np.full((*shape[1:], tokens, tokens), 1 / tokens, dtype=np.float16),
-            "maps/attention_final": np.full((*shape[1:], tokens, tokens), 1 / tokens, dtype=np.float16),
+            "maps/attention_initial": itself,
+            "maps/attention_final": itself,
         }
         if boolean:
             means = np.array([0.0, 0.1, 0.5, 0.9], dtype=np.float32) + np.float32(0.01 * seed)

@@ -1,53 +1,117 @@
 """The interventions' table and figure on constructed records."""
 
+import math
 from pathlib import Path
 
 import pytest
 
 from maskprior.analysis import interventions
+from maskprior.analysis.explanations import Group
 from maskprior.analysis.output import method_name
-from maskprior.analysis.records import Entry, load_target
+from maskprior.analysis.records import load_target
+from maskprior.config.base import OptimizerConfig
 from maskprior.config.settings import read_settings
+from maskprior.errors import UserError
 from tests.analysis.conftest import WriteRun
+from tests.boolean_runs import smoke
+
+GROUPS = [
+    Group(group="Methods", cells=["mask", "structured_svd", "mask_zero"]),
+    Group(group="Rates & decay", cells=["mask+sgd", "mask+mask_lr10"]),
+]
 
 
 @pytest.fixture
-def entries(project: Path, write_run: WriteRun) -> list[Entry]:
+def cells(project: Path, write_run: WriteRun) -> interventions.Cells:
     path = project / "config" / "experiments" / "boolean.yaml"
-    methods = "[mask+sgd, structured_svd, mask, mask+amplitude1]"
+    methods = "[mask+mask_lr10, mask+sgd, structured_svd, mask]"
     path.write_text(path.read_text() + f"\n  tested: {{tasks: [2parity], methods: {methods}}}\n")
     for seed in range(2):
         write_run("2parity", "mask", seed, {"test_accuracy": 100.0})
-        write_run("2parity", "mask+sgd", seed, {"test_accuracy": 75.0}, map_alignment=(1.0, 0.8, 0.4, 0.2))
-    return load_target("tested", read_settings({"seeds": 2}))
+        falling: dict[str, tuple[float, ...]] = {
+            "map_alignment": (1.0, 0.8, 0.4, 0.2),
+            "strength": (0.8, 0.8, 0.6, 0.4),
+        }
+        write_run("2parity", "mask+sgd", seed, {"test_accuracy": 75.0}, **falling)
+    found = interventions.by_task(load_target("tested", read_settings({"seeds": 2})))
+    assert list(found) == [("boolean", "2parity")]
+    return found["boolean", "2parity"]
 
 
-def test_the_unchanged_method_comes_before_its_changes(entries: list[Entry]) -> None:
-    found = interventions.persisted_levels(entries)
-    assert list(found) == ["mask", "mask+sgd", "mask+amplitude1", "structured_svd"]
-    assert found["mask+sgd"]["map"].final.mean == pytest.approx(0.2)
+def test_cells_are_grouped_as_the_file_has_them(cells: interventions.Cells) -> None:
+    found = interventions.grouped(GROUPS, cells)
+    assert found == {"Methods": ["mask", "structured_svd"], "Rates & decay": ["mask+sgd", "mask+mask_lr10"]}
+    with pytest.raises(UserError, match=r"interventions.yaml: cells: mask\+mask_lr10: in no group"):
+        interventions.grouped([GROUPS[0], Group(group="SGD", cells=["mask+sgd"])], cells)
 
 
-def test_table_has_a_row_per_cell_also_for_one_that_has_not_run(entries: list[Entry]) -> None:
-    lines = interventions.latex(entries).splitlines()
-    (row,) = [line for line in lines if line.startswith("Mask, SGD")]
-    assert row.split(" & ")[2] == r"0.200 \ci{0.200}{0.200}"
-    assert row.split(" & ")[6] == r"75.00 \ci{75.00}{75.00}"
-    assert "Mask, amplitude 1 & -- & -- & -- & -- & -- & -- & 0/2 \\\\" in lines
-    assert lines.count(r"\midrule") == 2
+def test_table_has_a_row_per_cell_also_for_one_that_has_not_run(cells: interventions.Cells) -> None:
+    lines = interventions.interventions_latex(GROUPS, cells).splitlines()
+    rows = [line.removesuffix(r" \\").split(" & ") for line in lines[7:] if line.count("&") == 10]
+    change = r"optimiser adam $\to$ sgd, rate 0.001 $\to$ 0.01"
+    accuracy = r"75.00 \ci{75.00}{75.00}"
+    assert rows == [
+        ["Mask", "", "10.00", "10.00", "1.0", "1.00", "1.00", "1.00", "1.00", r"100.00 \ci{100.00}{100.00}", "2/2"],
+        ["Structured (SVD)", "", "--", "--", "", "--", "--", "--", "--", "--", "0/2"],
+        ["Mask", change, "10.00", "2.00", "--", "0.80", "0.40", "1.00", "1.00", accuracy, "2/2"],
+        ["Mask", r"rate of M, factor 1 $\to$ 10", "--", "--", "10.0", "--", "--", "--", "--", "--", "0/2"],
+    ]
+    assert r"\multicolumn{11}{@{}l}{\emph{Rates \& decay}} \\" in lines
 
 
-def test_numbers_in_full(entries: list[Entry]) -> None:
-    frame = interventions.frame(entries).set_index(["method", "level"])
-    assert frame.loc[("mask", "function")]["end"] == 1.0
-    assert frame.loc[("structured_svd", "map")]["n"] == 0
+def test_a_change_is_read_from_the_configuration(project: Path) -> None:
+    assert interventions.changes("boolean", "2parity", "mask", "reduced") == ""
+    assert interventions.changes("boolean", "2parity", "mask+amplitude2", "reduced") == "amplitude 10 → 2"
+    found = interventions.changes("boolean", "2parity", "structured_opt+position18", "reduced")
+    assert found == "position scale 1 → 18"
 
 
-def test_figure_has_a_line_per_cell(entries: list[Entry]) -> None:
-    figure = interventions.picture(entries)
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
-        "Mask", "Mask, SGD", "Mask, amplitude 1", "Structured (SVD)"
-    ]  # fmt: skip
+@pytest.mark.parametrize("schedule", ["cosine", "constant"])
+@pytest.mark.parametrize("warmup", [0, 7])
+def test_reach_is_the_sum_of_the_rates_of_the_schedule(schedule: str, warmup: int) -> None:
+    from maskprior.training.optimizer import schedule as scheduled
+
+    values = smoke().optimizer.model_dump() | {"schedule": schedule, "warmup_steps": warmup, "mask_lr_multiplier": 10}
+    config = OptimizerConfig.model_validate(values)
+    rates = [10 * config.lr * scheduled(config, step) for step in range(config.steps)]
+    assert interventions.reach(config) == pytest.approx(math.fsum(rates), rel=1e-12)
+    assert math.isnan(interventions.reach(OptimizerConfig.model_validate(values | {"name": "sgd"})))
+
+
+def test_numbers_in_full(cells: interventions.Cells) -> None:
+    frame = interventions.interventions_frame(cells).set_index(["cell", "metric"])
+    assert frame.loc[("mask+sgd", "gap_retention")]["mean"] == pytest.approx(0.2)
+    assert frame.loc[("mask+sgd", "strength_retention")]["mean"] == pytest.approx(0.5)
+    assert frame.loc[("mask", "function_final")]["mean"] == 1.0
+    assert frame.loc[("structured_svd", "strength_final")]["n"] == 0
+
+
+def test_figure_has_a_line_per_cell_and_group_and_a_panel_per_task_and_level(cells: interventions.Cells) -> None:
+    names = ["Methods", "Mask", "Structured (SVD)", "Rates & decay", "Mask, SGD", "Mask, rate of M × 10"]
+    figure = interventions.picture(GROUPS, {"2Parity": cells})
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == names
+    assert len(figure.axes) == 3
+    dots = [line for line in figure.axes[1].lines if line.get_marker() == "o" and line.get_ydata()[0] == 4]
+    assert [dot.get_xdata()[0] for dot in dots] == pytest.approx([0.4, 0.8])
+    figure = interventions.picture(GROUPS, {"2Parity": cells, "Addition": {"mask": cells["mask"]}})
+    assert [ax.get_title().split("\n")[0] for ax in figure.axes] == ["2Parity"] * 3 + ["Addition"] * 3
+
+
+def test_a_float_for_each_task() -> None:
+    assert interventions.floats("interventions", {"2parity": "A", "cyclic3": "B"}) == (
+        "\\interventions{2Parity}{2parity}{%\nA}\n\n\\interventions{Cyclic3}{cyclic3}{%\nB}"
+    )
+
+
+def test_macros_name_every_cell_and_explanation(cells: interventions.Cells) -> None:
+    prediction = {"cell": "mask+sgd", "level": "parameter", "below": 0.5}
+    explanation = {"id": "slow", "explanation": "It is slow.", "predictions": [prediction]}
+    groups = [GROUPS[0], Group.model_validate(GROUPS[1].model_dump() | {"explanations": [explanation]})]
+    entries = [entry for members in cells.values() for entry in members]
+    found = interventions.interventions_macros(groups, entries)
+    assert found["left/boolean/2parity/mask+sgd/map/value"] == r"0.50 \ci{0.50}{0.50}"
+    assert found["left/boolean/2parity/structured_svd/function/mean"] == "--"
+    assert found["explanation/boolean/2parity/slow"] == "survives"
 
 
 def test_names_of_variants() -> None:

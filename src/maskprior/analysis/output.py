@@ -117,11 +117,11 @@ def number(value: float, metric: str, *, digits: int | None = None) -> str:
     return text.replace("-", "$-$")
 
 
-def interval(summary: Summary, metric: str) -> str:
+def interval(summary: Summary, metric: str, *, digits: int | None = None) -> str:
     """`1.219 [1.180, 1.258]` in LaTeX; the mean alone for a single value; `--` for none."""
     if summary.n == 0:
         return NOTHING
-    places = decimals(summary.mean, metric)
+    places = decimals(summary.mean, metric) if digits is None else digits
     mean = number(summary.mean, metric, digits=places)
     if not summary.has_interval:
         return mean

@@ -15,7 +15,7 @@ from maskprior.datasets import boolean
 
 # A prior is there at the start when the attention map has at least this strength, and the level this alignment.
 # Alignment alone cannot say so, for it is blind to strength: a map that differs from a uniform one by a trace of the
-# pattern is aligned with it. Between 15 tokens a gap of 2 nats in favour of one has a strength of 0.3, one of 1 nat of 0.1.
+# pattern is aligned with it. Among 15 tokens a gap of 2 nats in favour of one makes a strength of 0.3, one of 1 nat 0.1.
 PRESENT = 0.25
 # Levels that are alignments (row-centred cosines) with the pattern, and the record's array each is read from.
 ALIGNMENTS = {
@@ -145,6 +145,14 @@ def function_half_life(steps: Array, level: Array) -> HalfLife:
     if level[best] < 0.5:
         return HalfLife("never there")
     return half_life(np.asarray(steps)[best:], np.asarray(level)[best:] / level[best])
+
+
+def function_scalars(arrays: Mapping[str, Array], task: str) -> dict[str, float]:
+    """F at its best moment and at the end, as metrics of a run; nothing where the function was not traced."""
+    if "trace/unseen_accuracy" not in arrays:
+        return {}
+    level = function_level(arrays, task)[1]
+    return {"function_best": float(np.nanmax(level)), "function_final": float(level[-1])}
 
 
 def gap(arrays: Mapping[str, Array]) -> Array:

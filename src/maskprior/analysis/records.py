@@ -41,14 +41,14 @@ class Entry:
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """The final metrics that have a value, and the prior's alignments from the persistence arrays.
+        """The final metrics that have a value, and what is left of the prior, from the arrays.
 
         A diverged run has none: its numbers are not results.
         """
         if self.record is None or self.status != "completed":
             return {}
         measured = {name: value for name, value in self.record.metrics.items() if value is not None}
-        return measured | persistence.scalars(self.arrays)
+        return measured | persistence.scalars(self.arrays) | persistence.function_scalars(self.arrays, self.run.task)
 
     @property
     def reference(self) -> dict[str, float]:

@@ -1,0 +1,62 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # What makes a prior last?
+#
+# Each intervention changes one thing that an explanation of persistence rests on. config/interventions.yaml says what each
+# explanation predicts, and which runs test it.
+
+# %% tags=["parameters"]
+scale = "reduced"
+seeds = 5
+recompute = False
+
+# %%
+from maskprior.config.settings import read_settings
+
+settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
+
+# %%
+import pandas as pd
+
+from maskprior.analysis import explanations, figures, interventions, macros
+from maskprior.analysis.output import task_name, write_text
+from maskprior.analysis.records import load_target
+
+figures.use_style()
+groups = explanations.read_groups()
+entries = load_target("interventions", settings)
+tasks = {task: cells for (_, task), cells in interventions.by_task(entries).items()}
+judged = {task: explanations.judge(groups, cells) for task, cells in tasks.items()}
+
+# %% [markdown]
+# Every prediction, and what the runs say of it. *Left* is what there is of the prior when training ends, as a share.
+
+# %%
+frame = pd.concat([explanations.explanations_frame(task, found) for task, found in judged.items()])
+tables = {task: explanations.explanations_latex(found) for task, found in judged.items()}
+write_text("explanations.tex", interventions.floats("explanations", tables))
+write_text("explanations.csv", frame.to_csv(index=False))
+frame
+
+# %% [markdown]
+# Every cell: what it changes, and what became of the prior in the parameter, in the attention map and in the function.
+
+# %%
+frame = pd.concat([interventions.interventions_frame(cells) for cells in tasks.values()])
+tables = {task: interventions.interventions_latex(groups, cells) for task, cells in tasks.items()}
+write_text("interventions.tex", interventions.floats("interventions", tables))
+write_text("interventions.csv", frame.to_csv(index=False))
+figures.save(
+    interventions.picture(groups, {task_name(task): cells for task, cells in tasks.items()}), "interventions"
+)
+frame
+
+# %%
+write_text("interventions_macros.tex", macros.latex(interventions.interventions_macros(groups, entries)))
