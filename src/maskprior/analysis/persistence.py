@@ -15,7 +15,7 @@ from maskprior.datasets import boolean
 
 # A prior is there at the start when the attention map has at least this strength, and the level this alignment.
 # Alignment alone cannot say so, for it is blind to strength: a map that differs from a uniform one by a trace of the
-# pattern is aligned with it. Among 15 tokens a gap of 2 nats in favour of one makes a strength of 0.3, one of 1 nat 0.1.
+# pattern is aligned with it. Among 15 tokens a gap of 2 nats in favour of one makes a strength of 0.3, 1 nat 0.1.
 PRESENT = 0.25
 # Levels that are alignments (row-centred cosines) with the pattern, and the record's array each is read from.
 ALIGNMENTS = {
