@@ -27,12 +27,10 @@ import pandas as pd
 
 from maskprior.analysis import explanations, figures, interventions, macros
 from maskprior.analysis.output import task_name, write_text
-from maskprior.analysis.records import load_target
 
 figures.use_style()
 groups = explanations.read_groups()
-entries = load_target("interventions", settings)
-tasks = {task: cells for (_, task), cells in interventions.by_task(entries).items()}
+tasks = interventions.load_tasks(settings)
 judged = {task: explanations.judge(groups, cells) for task, cells in tasks.items()}
 
 # %% [markdown]
@@ -41,7 +39,7 @@ judged = {task: explanations.judge(groups, cells) for task, cells in tasks.items
 # %%
 frame = pd.concat([explanations.explanations_frame(task, found) for task, found in judged.items()])
 tables = {task: explanations.explanations_latex(found) for task, found in judged.items()}
-write_text("explanations.tex", interventions.floats("explanations", tables))
+write_text("explanations.tex", interventions.floats("explanations", tables, tasks))
 write_text("explanations.csv", frame.to_csv(index=False))
 frame
 
@@ -51,12 +49,11 @@ frame
 # %%
 frame = pd.concat([interventions.interventions_frame(cells) for cells in tasks.values()])
 tables = {task: interventions.interventions_latex(groups, cells) for task, cells in tasks.items()}
-write_text("interventions.tex", interventions.floats("interventions", tables))
+write_text("interventions.tex", interventions.floats("interventions", tables, tasks))
 write_text("interventions.csv", frame.to_csv(index=False))
-figures.save(
-    interventions.picture(groups, {task_name(task): cells for task, cells in tasks.items()}), "interventions"
-)
+named = {task_name(task): cells for task, cells in tasks.items()}
+figures.save(interventions.picture(groups, named), "interventions")
 frame
 
 # %%
-write_text("interventions_macros.tex", macros.latex(interventions.interventions_macros(groups, entries)))
+write_text("interventions_macros.tex", macros.latex(interventions.interventions_macros(judged, tasks)))

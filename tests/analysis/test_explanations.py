@@ -7,8 +7,7 @@ import yaml
 
 from maskprior.analysis import explanations
 from maskprior.analysis.explanations import FAILS, HOLDS, NOT_RUN, OPEN, REFUTED, SURVIVES, Group, Prediction
-from maskprior.analysis.interventions import by_task
-from maskprior.analysis.records import load_target
+from maskprior.analysis.interventions import load_tasks
 from maskprior.config.settings import read_settings
 from maskprior.errors import UserError
 from tests.analysis.conftest import WriteRun
@@ -24,8 +23,7 @@ def groups(*predictions: dict[str, object]) -> list[Group]:
 
 
 def judged(*predictions: dict[str, object], scale: str = "reduced") -> explanations.Judged:
-    entries = load_target("interventions", read_settings({"scale": scale}))
-    (found,) = explanations.judge(groups(*predictions), by_task(entries)["boolean", "2parity"])
+    (found,) = explanations.judge(groups(*predictions), load_tasks(read_settings({"scale": scale}))["2parity"])
     return found
 
 
@@ -114,8 +112,7 @@ def test_table_and_numbers(project: Path, write_run: WriteRun) -> None:
 
 def test_the_explanations_are_of_planned_cells(project: Path) -> None:
     cells = {cell for group in explanations.read_groups() for cell in group.cells}
-    planned = {entry.run.method_variant for entry in load_target("interventions", read_settings())}
-    assert planned == cells
+    assert {cell for by_cell in load_tasks(read_settings()).values() for cell in by_cell} == cells
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import math
 from pathlib import Path
 
 import pytest
+import yaml
 
-from maskprior.analysis import interventions
+from maskprior.analysis import explanations, interventions
 from maskprior.analysis.explanations import Group
 from maskprior.analysis.output import method_name
-from maskprior.analysis.records import load_target
 from maskprior.config.base import OptimizerConfig
 from maskprior.config.settings import read_settings
 from maskprior.errors import UserError
@@ -23,9 +23,8 @@ GROUPS = [
 
 @pytest.fixture
 def cells(project: Path, write_run: WriteRun) -> interventions.Cells:
-    path = project / "config" / "experiments" / "boolean.yaml"
-    methods = "[mask+mask_lr10, mask+sgd, structured_svd, mask]"
-    path.write_text(path.read_text() + f"\n  tested: {{tasks: [2parity], methods: {methods}}}\n")
+    methods = ["mask+mask_lr10", "mask+sgd", "structured_svd", "mask"]
+    plan(project, "boolean", {"interventions": {"tasks": ["2parity"], "methods": methods}})
     for seed in range(2):
         write_run("2parity", "mask", seed, {"test_accuracy": 100.0})
         falling: dict[str, tuple[float, ...]] = {
@@ -33,9 +32,33 @@ def cells(project: Path, write_run: WriteRun) -> interventions.Cells:
             "strength": (0.8, 0.8, 0.6, 0.4),
         }
         write_run("2parity", "mask+sgd", seed, {"test_accuracy": 75.0}, **falling)
-    found = interventions.by_task(load_target("tested", read_settings({"seeds": 2})))
-    assert list(found) == [("boolean", "2parity")]
-    return found["boolean", "2parity"]
+    return interventions.load_tasks(read_settings({"seeds": 2}))["2parity"]
+
+
+def plan(project: Path, experiment: str, targets: dict[str, object]) -> None:
+    path = project / "config" / "experiments" / f"{experiment}.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"targets": targets}, sort_keys=False))
+
+
+def test_a_task_joins_by_configuration_at_the_scale_it_has(project: Path) -> None:
+    target = {"methods": ["mask"], "scales": ["paper"], "tasks": ["addition"]}
+    plan(project, "arithmetic", {"interventions": target})
+    found = interventions.load_tasks(read_settings({"seeds": 2}))
+    assert list(found) == ["2parity", "addition"]
+    assert [entry.run.name for entry in found["addition"]["mask"]] == [
+        "arithmetic/addition/mask/seed0",
+        "arithmetic/addition/mask/seed1",
+    ]
+    scales = {task: cells["mask"][0].run.scale for task, cells in found.items()}
+    assert scales == {"2parity": "reduced", "addition": "paper"}
+    groups = explanations.read_groups()
+    assert interventions.interventions_latex(groups, found["addition"]).count(r" \\") == 5
+    names = interventions.interventions_frame(found["addition"])["metric"].tolist()
+    assert "sequence_accuracy" in names
+    text = interventions.floats("explanations", {"2parity": "A", "addition": "B"}, found)
+    assert text == (
+        "\\explanations{2Parity}{2parity}{reduced}{%\nA}\n\n\\explanations{Addition}{addition}{paper}{%\nB}"
+    )
 
 
 def test_cells_are_grouped_as_the_file_has_them(cells: interventions.Cells) -> None:
@@ -97,21 +120,17 @@ def test_figure_has_a_line_per_cell_and_group_and_a_panel_per_task_and_level(cel
     assert [ax.get_title().split("\n")[0] for ax in figure.axes] == ["2Parity"] * 3 + ["Addition"] * 3
 
 
-def test_a_float_for_each_task() -> None:
-    assert interventions.floats("interventions", {"2parity": "A", "cyclic3": "B"}) == (
-        "\\interventions{2Parity}{2parity}{%\nA}\n\n\\interventions{Cyclic3}{cyclic3}{%\nB}"
-    )
-
-
-def test_macros_name_every_cell_and_explanation(cells: interventions.Cells) -> None:
+def test_macros_name_every_explanation_and_reach(cells: interventions.Cells) -> None:
     prediction = {"cell": "mask+sgd", "level": "parameter", "below": 0.5}
     explanation = {"id": "slow", "explanation": "It is slow.", "predictions": [prediction]}
-    groups = [GROUPS[0], Group.model_validate(GROUPS[1].model_dump() | {"explanations": [explanation]})]
-    entries = [entry for members in cells.values() for entry in members]
-    found = interventions.interventions_macros(groups, entries)
-    assert found["left/boolean/2parity/mask+sgd/map/value"] == r"0.50 \ci{0.50}{0.50}"
-    assert found["left/boolean/2parity/structured_svd/function/mean"] == "--"
-    assert found["explanation/boolean/2parity/slow"] == "survives"
+    groups = [Group.model_validate(GROUPS[1].model_dump() | {"explanations": [explanation]})]
+    judged = {"2parity": explanations.judge(groups, cells)}
+    assert interventions.interventions_macros(judged, {"2parity": cells}) == {
+        "explanation/2parity/slow": "survives",
+        "reach/boolean/2parity/mask": "1.0",
+        "reach/boolean/2parity/mask+mask_lr10": "10.0",
+        "reach/boolean/2parity/mask+sgd": "--",
+    }
 
 
 def test_names_of_variants() -> None:

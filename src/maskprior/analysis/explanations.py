@@ -155,7 +155,7 @@ def explanations_latex(judged: Sequence[Judged]) -> str:
             p = tested.prediction
             predicted = rf"$\geq {p.at_least:g}$" if p.below is None else rf"$< {p.below:g}$"
             columns = [
-                r"\quad", method_name(p.cell), p.level, predicted, interval(tested.left, p.level, digits=2),
+                r"\quad", method_name(p.cell), p.level, predicted, interval(tested.left, LEFT[p.level]),
                 seeds(tested.left), rf"\verdict{{{tested.outcome}}} {tested.outcome}",
             ]  # fmt: skip
             lines.append(" & ".join(columns) + r" \\")

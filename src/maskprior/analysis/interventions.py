@@ -13,11 +13,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from maskprior.analysis.claims import summary
-from maskprior.analysis.explanations import FILE, LEFT, Group, judge
+from maskprior.analysis.explanations import FILE, LEFT, Group, Judged
 from maskprior.analysis.figures import COLOURS, WIDTH
-from maskprior.analysis.output import escape, interval, method_name, number, seeds, task_name
-from maskprior.analysis.records import Entry
+from maskprior.analysis.output import METRICS, escape, interval, method_name, number, seeds, task_name
+from maskprior.analysis.records import Entry, cells, load_target
 from maskprior.config.base import OptimizerConfig
+from maskprior.config.settings import Settings
 from maskprior.errors import UserError
 from maskprior.runs.spec import Run, make_run, resolve
 
@@ -29,7 +30,7 @@ PANELS: dict[str, tuple[str | None, str]] = {
     "attention map: strength": ("strength_initial", "strength_final"),
     "function: F": ("function_best", "function_final"),
 }
-ACCURACY = {"boolean": "test_accuracy", "arithmetic": "sequence_accuracy"}
+TARGET = "interventions"
 # The configuration's keys in words; others speak for themselves.
 KEYS = {
     "optimizer.name": "optimiser",
@@ -47,22 +48,26 @@ KEYS = {
 Cells = Mapping[str, Sequence[Entry]]
 
 
-def by_task(entries: Sequence[Entry]) -> dict[tuple[str, str], dict[str, list[Entry]]]:
-    """(experiment, task) -> cell -> its entries, in the order of the plan."""
-    found: dict[tuple[str, str], dict[str, list[Entry]]] = {}
-    for entry in entries:
-        run = entry.run
-        found.setdefault((run.experiment, run.task), {}).setdefault(run.method_variant, []).append(entry)
-    return found
+def load_tasks(settings: Settings) -> dict[str, Cells]:
+    """Task -> cell -> its entries: the runs of the target `interventions`, in the order of the plan.
+
+    A task that has none at the chosen scale stands there with those at the paper's.
+    """
+    found: dict[str, dict[str, list[Entry]]] = {}
+    for at in dict.fromkeys([settings, settings.model_copy(update={"scale": "paper"})]):
+        here = cells([entry for entry in load_target(TARGET, at) if entry.run.task not in found])
+        for (task, cell), entries in here.items():
+            found.setdefault(task, {})[cell] = entries
+    return dict(found)
 
 
-def grouped(groups: Sequence[Group], cells: Cells) -> dict[str, list[str]]:
+def grouped(groups: Sequence[Group], by_cell: Cells) -> dict[str, list[str]]:
     """Group -> its cells among those given. UserError for a cell that is in no group."""
     known = {cell for group in groups for cell in group.cells}
-    for cell in cells:
+    for cell in by_cell:
         if cell not in known:
             raise UserError(f"config/{FILE}: cells: {cell}: in no group, but the target interventions has it")
-    found = {group.group: [cell for cell in group.cells if cell in cells] for group in groups}
+    found = {group.group: [cell for cell in group.cells if cell in by_cell] for group in groups}
     return {group: members for group, members in found.items() if members}
 
 
@@ -108,7 +113,7 @@ def _reach(run: Run) -> str:
     return number(reach(config.optimizer), "nats", digits=1) if run.method in ("mask", "mask_zero") else ""
 
 
-def interventions_latex(groups: Sequence[Group], cells: Cells) -> str:
+def interventions_latex(groups: Sequence[Group], by_cell: Cells) -> str:
     """A row per cell of one task: what it changes; per level the start (function: the best moment) and the end."""
     lines = [
         r"\begin{tabular}{@{}llrrrrrrrlr@{}}",
@@ -118,36 +123,43 @@ def interventions_latex(groups: Sequence[Group], cells: Cells) -> str:
         r"\cmidrule(lr){3-5}\cmidrule(lr){6-7}\cmidrule(lr){8-9}",
         r"method & change & start & end & of M & start & end & best & end & accuracy & seeds \\",
     ]
-    for group, members in grouped(groups, cells).items():
+    for group, members in grouped(groups, by_cell).items():
         lines += [r"\midrule", rf"\multicolumn{{11}}{{@{{}}l}}{{\emph{{{escape(group)}}}}} \\"]
-        lines += [_line(cell, cells[cell]) for cell in members]
+        lines += [_line(cell, by_cell[cell]) for cell in members]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
 def _line(cell: str, entries: Sequence[Entry]) -> str:
     run = entries[0].run
-    accuracy = summary(entries, ACCURACY[run.experiment])
-    values = [number(summary(entries, metric).mean, metric, digits=2) for metric in LEVELS]
+    name = _accuracy(run.experiment)
+    accuracy = summary(entries, name)
+    values = [number(summary(entries, metric).mean, metric) for metric in LEVELS]
     columns = [
         method_name(run.method),
         escape(changes(run.experiment, run.task, cell, run.scale)).replace("→", r"$\to$"),
         *values[:2],
         _reach(run),
         *values[2:],
-        interval(accuracy, "accuracy"),
+        interval(accuracy, name),
         seeds(accuracy),
     ]
     return " & ".join(columns) + r" \\"
 
 
-def interventions_frame(cells: Cells) -> Any:
+def _accuracy(experiment: str) -> str:
+    """The first accuracy the paper prints of an experiment, else the first metric."""
+    metrics = METRICS[experiment]
+    return next((metric for metric in metrics if metric.endswith("accuracy")), metrics[0])
+
+
+def interventions_frame(by_cell: Cells) -> Any:
     """One row per cell and metric of the table, in full precision."""
     import pandas as pd
 
     rows = []
-    for cell, entries in cells.items():
+    for cell, entries in by_cell.items():
         run = entries[0].run
-        for metric in dict.fromkeys((*LEVELS, *LEFT.values(), ACCURACY[run.experiment])):
+        for metric in dict.fromkeys((*LEVELS, *LEFT.values(), _accuracy(run.experiment))):
             s = summary(entries, metric)
             rows.append(
                 {
@@ -164,7 +176,7 @@ def picture(groups: Sequence[Group], tasks: Mapping[str, Cells]) -> Figure:
     A ring is the start for the map and the best moment for the function; for the parameter the start is 1 throughout.
     A row a cell, and for every task (its name -> its cells) a column a level.
     """
-    every = {cell: entries for cells in tasks.values() for cell, entries in cells.items()}
+    every = {cell: entries for by_cell in tasks.values() for cell, entries in by_cell.items()}
     blocks = grouped(groups, every)
     size = (WIDTH, 0.135 * (len(every) + len(blocks)) + 0.5)
     columns = [(task, panel) for task in tasks for panel in PANELS]
@@ -198,26 +210,24 @@ def _dots(ax: Axes, y: int, entries: Sequence[Entry], metrics: tuple[str | None,
         ax.plot(there.mean, y, "o", markerfacecolor="none", markeredgecolor=colour, markersize=5, alpha=0.7)
 
 
-def floats(command: str, tables: Mapping[str, str]) -> str:
-    r"""`\\<command>{name of the task}{task}{table}` for each task: the paper makes one float of each."""
-    return "\n\n".join(
-        f"\\{command}{{{escape(task_name(task))}}}{{{task}}}{{%\n{table}}}" for task, table in tables.items()
-    )
+def floats(command: str, tables: Mapping[str, str], tasks: Mapping[str, Cells]) -> str:
+    r"""`\\<command>{name of the task}{task}{scale}{table}` for each task: the paper makes one float of each."""
+    found = []
+    for task, table in tables.items():
+        scale = next(iter(tasks[task].values()))[0].run.scale
+        found.append(f"\\{command}{{{escape(task_name(task))}}}{{{task}}}{{{scale}}}{{%\n{table}}}")
+    return "\n\n".join(found)
 
 
-def interventions_macros(groups: Sequence[Group], entries: Sequence[Entry]) -> dict[str, str]:
-    r"""What the text says of the interventions, key -> value for \setresult.
-
-    left/<experiment>/<task>/<cell>/<level>/{value,mean}; explanation/<experiment>/<task>/<id>, its verdict.
-    """
-    found: dict[str, str] = {}
-    for (experiment, task), cells in by_task(entries).items():
-        for cell, members in cells.items():
-            for level, metric in LEFT.items():
-                s = summary(members, metric)
-                key = f"left/{experiment}/{task}/{cell}/{level}"
-                found[f"{key}/value"] = interval(s, metric, digits=2)
-                found[f"{key}/mean"] = number(s.mean, metric, digits=2)
-        for judged in judge(groups, cells):
-            found[f"explanation/{experiment}/{task}/{judged.explanation.id}"] = judged.verdict
+def interventions_macros(judged: Mapping[str, Sequence[Judged]], tasks: Mapping[str, Cells]) -> dict[str, str]:
+    r"""Key -> value for \setresult: explanation/<task>/<id>, its verdict, and reach/<cell>, that of M in nats."""
+    found = {
+        f"explanation/{task}/{explained.explanation.id}": explained.verdict
+        for task, explanations in judged.items()
+        for explained in explanations
+    }
+    for cells_of in tasks.values():
+        for entries in cells_of.values():
+            if text := _reach(entries[0].run):
+                found[f"reach/{entries[0].run.cell}"] = text
     return found

@@ -17,7 +17,7 @@ from typing import Any
 
 from maskprior.analysis.aggregate import CONFIDENCE, paired_difference
 from maskprior.analysis.claims import VERDICTS, Verdict, count, summary
-from maskprior.analysis.output import METRICS, NOTHING, decimals, interval, number, seeds, task_name
+from maskprior.analysis.output import LEFT_OF_A_PRIOR, METRICS, NOTHING, decimals, interval, number, seeds, task_name
 from maskprior.analysis.records import Entry, by_seed, cells, sources
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
@@ -26,6 +26,7 @@ from maskprior.runs.spec import make_run, resolve
 PRIOR = (
     *("map_initial", "map_final", "map_retention", "mask_final"),
     *("init_fidelity_open_mass", "init_fidelity_open_mass_chance"),
+    *LEFT_OF_A_PRIOR,
 )
 MORE = {
     "boolean": [

@@ -64,8 +64,18 @@ METRIC_NAMES = {
     "last_top1": "last top-1",
     "val_perplexity": "validation perplexity",
 }
-# Endings of the metrics that are printed with two decimals: percentages, and perplexities as in the paper.
-TWO_DECIMALS = ("accuracy", "top1", "perplexity")
+# Endings of the metrics that are printed with two decimals: percentages, perplexities as in the paper, and what is left
+# of a prior.
+LEFT_OF_A_PRIOR = tuple(
+    f"{quantity}_{when}"
+    for quantity, moments in {
+        "gap": ("initial", "final", "retention"),
+        "strength": ("initial", "final", "retention"),
+        "function": ("best", "final"),
+    }.items()
+    for when in moments
+)
+TWO_DECIMALS = ("accuracy", "top1", "perplexity", *LEFT_OF_A_PRIOR)
 NOTHING = "--"
 
 
@@ -117,11 +127,11 @@ def number(value: float, metric: str, *, digits: int | None = None) -> str:
     return text.replace("-", "$-$")
 
 
-def interval(summary: Summary, metric: str, *, digits: int | None = None) -> str:
+def interval(summary: Summary, metric: str) -> str:
     """`1.219 [1.180, 1.258]` in LaTeX; the mean alone for a single value; `--` for none."""
     if summary.n == 0:
         return NOTHING
-    places = decimals(summary.mean, metric) if digits is None else digits
+    places = decimals(summary.mean, metric)
     mean = number(summary.mean, metric, digits=places)
     if not summary.has_interval:
         return mean

@@ -148,10 +148,10 @@ def function_half_life(steps: Array, level: Array) -> HalfLife:
 
 
 def function_scalars(arrays: Mapping[str, Array], task: str) -> dict[str, float]:
-    """F at its best moment and at the end, as metrics of a run; nothing where the function was not traced."""
-    if "trace/unseen_accuracy" not in arrays:
-        return {}
+    """F at its best moment and at the end, as metrics of a run; nothing where it is undefined."""
     level = function_level(arrays, task)[1]
+    if not np.isfinite(level).any():
+        return {}
     return {"function_best": float(np.nanmax(level)), "function_final": float(level[-1])}
 
 
