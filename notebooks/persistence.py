@@ -32,7 +32,15 @@ from maskprior.datasets.boolean import TASKS
 figures.use_style()
 entries = load_target("table1", settings) + load_target("table4", settings)
 entries = list({entry.run: entry for entry in entries}.values())
-methods = ("default", "structured_svd", "structured_opt", "mask", "mask_zero", "mask_fixed")
+methods = (
+    "default",
+    "structured_svd",
+    "structured_opt",
+    "structured_opt+position18",
+    "mask",
+    "mask_zero",
+    "mask_fixed",
+)
 figures.save(figures.three_levels(entries, TASKS, methods), "persistence")
 
 # %%
@@ -49,5 +57,6 @@ frame
 
 # %% [markdown]
 # The half-life is the first step at which c(t) is below half of c(0); for the function, below half of its best value, counted from
-# when that was reached. *Never there* means that the start (for the function: the best moment) had nothing to retain; *not
-# reached* that it lasted to the end.
+# when that was reached. *Not reached* means that it lasted to the end, *never there* that there was nothing to retain: at the start the
+# map had less than a quarter of its attention, beyond chance, on open entries, or the level was hardly aligned with the pattern; for the
+# function, that the best moment was below one half. Alignment alone would not do, for it is blind to strength.

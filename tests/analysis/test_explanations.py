@@ -1,12 +1,25 @@
 """Predictions about interventions on constructed records: which side of a bound the runs lie on, and what that says."""
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
+from maskprior import paths
 from maskprior.analysis import explanations
-from maskprior.analysis.explanations import FAILS, HOLDS, NOT_RUN, OPEN, REFUTED, SURVIVES, Group, Prediction
+from maskprior.analysis.explanations import (
+    FAILS,
+    HOLDS,
+    NOT_RUN,
+    OPEN,
+    REFUTED,
+    SURVIVES,
+    Group,
+    Prediction,
+    judge,
+    read_groups,
+)
 from maskprior.analysis.interventions import load_tasks
 from maskprior.config.settings import read_settings
 from maskprior.errors import UserError
@@ -23,7 +36,7 @@ def groups(*predictions: dict[str, object]) -> list[Group]:
 
 
 def judged(*predictions: dict[str, object], scale: str = "reduced") -> explanations.Judged:
-    (found,) = explanations.judge(groups(*predictions), load_tasks(read_settings({"scale": scale}))["2parity"])
+    (found,) = judge(groups(*predictions), load_tasks(read_settings({"scale": scale}))["2parity"])
     return found
 
 
@@ -92,7 +105,7 @@ def test_smoke_runs_prove_nothing(project: Path, write_run: WriteRun) -> None:
 
 
 def test_what_a_task_does_not_run_is_left_out(project: Path) -> None:
-    found = explanations.judge(groups(AT_LEAST, BELOW), {"mask+additive": []})
+    found = judge(groups(AT_LEAST, BELOW), {"mask+additive": []})
     assert found == []
 
 
@@ -111,8 +124,19 @@ def test_table_and_numbers(project: Path, write_run: WriteRun) -> None:
 
 
 def test_the_explanations_are_of_planned_cells(project: Path) -> None:
-    cells = {cell for group in explanations.read_groups() for cell in group.cells}
+    cells = {cell for group in read_groups() for cell in group.cells}
     assert {cell for by_cell in load_tasks(read_settings()).values() for cell in by_cell} == cells
+
+
+def test_the_text_says_what_the_evidence_says() -> None:
+    """A sentence is written for a verdict; the published records of this repository must give that verdict."""
+    text = (paths.root() / "paper" / "sections" / "interventions.tex").read_text()
+    written = dict(re.findall(r"\\finding\{explanation/2parity/([^}]*)\}\{([^}]*)\}", text))
+    assert written.keys() == {explanation.id for group in read_groups() for explanation in group.explanations}
+    cells = load_tasks(read_settings())["2parity"]
+    if not all(entry.source == "published" for entries in cells.values() for entry in entries):
+        pytest.skip("not every record of the interventions is published here")
+    assert written == {judged.explanation.id: judged.verdict for judged in judge(read_groups(), cells)}
 
 
 @pytest.mark.parametrize(
@@ -132,7 +156,7 @@ def test_a_wrong_file_is_one_line(project: Path, old: str, new: str, message: st
     assert old in text
     path.write_text(text.replace(old, new))
     with pytest.raises(UserError) as error:
-        explanations.read_groups()
+        read_groups()
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     yaml.safe_load(path.read_text())

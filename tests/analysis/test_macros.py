@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from maskprior import paths
-from maskprior.analysis import claims, claims_table
+from maskprior.analysis import claims, claims_table, explanations, interventions
 from maskprior.analysis.macros import latex, macros
 from maskprior.analysis.records import load_target
 from maskprior.config.settings import read_settings
@@ -19,11 +19,14 @@ SECTIONS = sorted((PAPER / "sections").glob("*.tex"))
 def found_macros() -> dict[str, str]:
     settings = read_settings()
     at_paper = load_target("all", settings.model_copy(update={"scale": "paper"}))
-    return macros(load_target("all", settings), claims.evaluate(settings), settings, at_paper=at_paper)
+    found = macros(load_target("all", settings), claims.evaluate(settings), settings, at_paper=at_paper)
+    tasks = interventions.load_tasks(settings)
+    judged = {task: explanations.judge(explanations.read_groups(), cells) for task, cells in tasks.items()}
+    return found | interventions.interventions_macros(judged, tasks)
 
 
 def test_the_paper_uses_only_macros_that_exist_before_and_after_runs(project: Path, write_run: WriteRun) -> None:
-    used = {key for path in SECTIONS for key in re.findall(r"\\result\{([^}]*)\}", path.read_text())}
+    used = {key for path in SECTIONS for key in re.findall(r"\\(?:result|finding)\{([^}]*)\}", path.read_text())}
     assert len(used) > 50
     assert used - found_macros().keys() == set()
     for seed in range(3):
@@ -60,7 +63,7 @@ def typed_numerals(text: str) -> list[str]:
     text = re.sub(r"(?<!\\)%.*", "", text)
     text = re.sub(r"\$[^$]*\$", "", text)
     text = re.sub(r"\\begin\{(tabular|longtable)\}\{[^\n]*\}", "", text)
-    silent = "result|input|rows|ref|autoref|label|citep|citet|includegraphics|setlength|texttt"
+    silent = "result|finding|input|rows|ref|autoref|label|citep|citet|includegraphics|setlength|texttt"
     text = re.sub(rf"\\({silent})(\[[^\]]*\])?\{{[^}}]*\}}(\{{[^}}]*\}})?", "", text)
     return re.findall(r"\d[\d.,]*", text)
 

@@ -33,6 +33,7 @@ COLOURS = {
     "default+position18": "0.6",
     "structured_svd": ORANGE,
     "structured_opt": PURPLE,
+    "structured_opt+position18": RED,
     "mask": BLUE,
     "mask_zero": GREEN,
     "mask_fixed": SKY,
@@ -41,6 +42,7 @@ DASHES: dict[str, Any] = {
     "default+position18": (0, (1, 1)),
     "structured_svd": (0, (4, 1.5)),
     "structured_opt": (0, (4, 1, 1, 1)),
+    "structured_opt+position18": (0, (4, 1, 1, 1, 1, 1)),
     "mask_zero": (0, (2, 1)),
 }
 
