@@ -87,6 +87,8 @@ def test_function_half_life_counts_from_the_best_moment() -> None:
         20 + 10 * np.log(1.5) / np.log(3)
     )
     assert persistence.function_half_life(steps, np.array([0, 0.4, 0.2, 0.1])) == HalfLife("never there")
+    # right by accident at first, and for good at the end
+    assert persistence.function_half_life(steps, np.array([1.0, 0.1, 0.8, 1.0])) == HalfLife("not reached")
 
 
 def state(open_mass: tuple[float, float], **changes: object) -> dict[str, np.ndarray]:

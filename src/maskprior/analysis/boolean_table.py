@@ -6,7 +6,7 @@ from typing import Any
 
 from maskprior.analysis.claims import Verdict
 from maskprior.analysis.output import METRICS as ALL_METRICS
-from maskprior.analysis.output import NOTHING, interval, method_name, number, seeds, task_name
+from maskprior.analysis.output import NOTHING, VARIANTS, interval, method_name, number, seeds, task_name
 from maskprior.analysis.rows import Row, note, source_text, table_rows
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
@@ -47,17 +47,18 @@ def boolean_latex(rows: Sequence[Row]) -> str:
         if mdi is not None:
             loss, accuracy = (number(mdi[f"mdi_{metric}"], metric) for metric in METRICS)
             lines.append(rf" & \emph{{exact interpolator}} & & & {loss} & {accuracy} & & & & & & \\")
-    if controls:
+    for variant in dict.fromkeys(row.method.partition("+")[2] for row in controls):
         lines.append(r"\midrule")
-        lines.append(r"\multicolumn{12}{@{}l}{\emph{Controls}} \\")
-        firsts = {row.task: row for row in reversed(controls)}
-        lines += [_latex_row(row, task_name(row.task) if row is firsts[row.task] else "") for row in controls]
+        lines.append(rf"\multicolumn{{12}}{{@{{}}l}}{{\emph{{Controls: {VARIANTS.get(variant, variant)}}}}} \\")
+        members = [row for row in controls if row.method.endswith(f"+{variant}")]
+        firsts = {row.task: row for row in reversed(members)}
+        lines += [_latex_row(row, task_name(row.task) if row is firsts[row.task] else "") for row in members]
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines)
 
 
 def _latex_row(row: Row, first: str) -> str:
-    method = method_name(row.method)
+    method = method_name(row.method.partition("+")[0])
     if row.scale == "paper":
         method = rf"{method} \atpaper"
     loss, accuracy = (row.measured[metric] for metric in METRICS)

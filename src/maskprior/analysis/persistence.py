@@ -135,13 +135,13 @@ FUNCTIONS: dict[str, Callable[[str], float]] = {
 
 
 def function_half_life(steps: Array, level: Array) -> HalfLife:
-    """The same question for the function, which starts without the prior: from its best moment on.
+    """The same question for the function, which starts without the prior: from its best moment on, the last of equals.
 
     `never there` when F never reaches one half.
     """
     if not np.isfinite(level).any():
         return HalfLife("undefined")
-    best = int(np.nanargmax(level))
+    best = len(level) - 1 - int(np.nanargmax(np.asarray(level)[::-1]))
     if level[best] < 0.5:
         return HalfLife("never there")
     return half_life(np.asarray(steps)[best:], np.asarray(level)[best:] / level[best])
