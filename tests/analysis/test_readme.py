@@ -54,6 +54,17 @@ def test_rows_are_never_lost_for_want_of_records(page: Path) -> None:
     )
 
 
+def test_explanations_stand_there_with_their_verdict(project: Path, write_run: WriteRun) -> None:
+    assert readme.explained(read_settings()) == []
+    for seed in range(3):
+        write_run("2parity", "structured_svd+sgd", seed, {})
+    lines = readme.explained(read_settings({"seeds": 3}))
+    assert lines[0] == "| explanation of persistence (2Parity, reduced) | predictions that hold | verdict |"
+    (adam,) = [line for line in lines if "plain gradient descent" in line]
+    assert adam.endswith(" they last. | 1/1 | survives |")
+    assert lines[-2].startswith("Each cell of these has one thing changed. Records: 3 local, ")
+
+
 def test_results_in_markdown(project: Path, write_run: WriteRun) -> None:
     for seed in range(3):
         write_run("2parity", "default", seed, {"test_loss": 1.2, "test_accuracy": 75.0})

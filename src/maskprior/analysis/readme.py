@@ -6,9 +6,11 @@ from maskprior import paths
 from maskprior.analysis.aggregate import Summary
 from maskprior.analysis.boolean_table import smaller_cube
 from maskprior.analysis.claims import Verdict, count
+from maskprior.analysis.explanations import HOLDS, judge, read_groups
+from maskprior.analysis.interventions import load_tasks
 from maskprior.analysis.output import METRICS, NOTHING, decimals, method_name, metric_name, number, seeds, task_name
-from maskprior.analysis.records import load_target
-from maskprior.analysis.rows import Row, table_rows, total_sources
+from maskprior.analysis.records import load_target, sources
+from maskprior.analysis.rows import Row, source_text, table_rows, total_sources
 from maskprior.config.settings import Settings, read_settings
 from maskprior.files import write_atomically
 from maskprior.runs.spec import targets
@@ -22,7 +24,7 @@ EXPLAINED = {
 
 
 def results(settings: Settings, verdicts: Sequence[Verdict]) -> str:
-    """Every cell that has a record in Markdown, a table per experiment; then the count of verdicts, and the costs."""
+    """Every cell that has a record in Markdown, a table per experiment; counts of verdicts, explanations, costs."""
     lines = []
     for experiment in dict.fromkeys(name for names in targets().values() for name in names):
         rows = [row for row in _rows(experiment, settings, verdicts) if row.sources.keys() - {"missing"}]
@@ -34,6 +36,7 @@ def results(settings: Settings, verdicts: Sequence[Verdict]) -> str:
         + ", ".join(f"{n} {name}" for name, n in count([v for v in verdicts if v.claim.reported]).items())
         + ".",
         "",
+        *explained(settings),
         *costs(settings),
     ]
     return "\n".join(lines)
@@ -61,6 +64,22 @@ def _table(experiment: str, rows: Sequence[Row]) -> list[str]:
         "",
         f"Mean [95 % interval] over the seeds{explained}. Records: {total_sources(rows)}.",
     ]
+
+
+def explained(settings: Settings) -> list[str]:
+    """What the interventions say of each explanation of persistence: a Markdown table per task that has a record."""
+    groups, lines = read_groups(), []
+    for task, by_cell in load_tasks(settings).items():
+        entries = [entry for members in by_cell.values() for entry in members]
+        if not any(entry.record for entry in entries):
+            continue
+        where = f"{task_name(task)}, {entries[0].run.scale}"
+        lines += [f"| explanation of persistence ({where}) | predictions that hold | verdict |", "|---|---|---|"]
+        for judged in judge(groups, by_cell):
+            hold = sum(tested.outcome == HOLDS for tested in judged.tested)
+            lines.append(f"| {judged.explanation.explanation} | {hold}/{len(judged.tested)} | {judged.verdict} |")
+        lines += ["", f"Each cell of these has one thing changed. Records: {source_text(sources(entries))}.", ""]
+    return lines
 
 
 def costs(settings: Settings) -> list[str]:
