@@ -40,6 +40,11 @@ def plan(project: Path, experiment: str, targets: dict[str, object]) -> None:
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"targets": targets}, sort_keys=False))
 
 
+def test_without_the_target_there_is_no_task(project: Path) -> None:
+    plan(project, "boolean", {"table1": {"methods": ["mask"]}})
+    assert interventions.load_tasks(read_settings()) == {}
+
+
 def test_a_task_joins_by_configuration_at_the_scale_it_has(project: Path) -> None:
     target = {"methods": ["mask"], "scales": ["paper"], "tasks": ["addition"]}
     plan(project, "arithmetic", {"interventions": target})

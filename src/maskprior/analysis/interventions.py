@@ -20,7 +20,7 @@ from maskprior.analysis.records import Entry, cells, load_target
 from maskprior.config.base import OptimizerConfig
 from maskprior.config.settings import Settings
 from maskprior.errors import UserError
-from maskprior.runs.spec import Run, make_run, resolve
+from maskprior.runs.spec import Run, make_run, resolve, targets
 
 # The table's columns per level: at the start (function: at its best) and at the end.
 LEVELS = ("gap_initial", "gap_final", "strength_initial", "strength_final", "function_best", "function_final")
@@ -53,6 +53,8 @@ def load_tasks(settings: Settings) -> dict[str, Cells]:
 
     A task that has none at the chosen scale stands there with those at the paper's.
     """
+    if TARGET not in targets():
+        return {}
     found: dict[str, dict[str, list[Entry]]] = {}
     for at in dict.fromkeys([settings, settings.model_copy(update={"scale": "paper"})]):
         here = cells([entry for entry in load_target(TARGET, at) if entry.run.task not in found])
