@@ -59,9 +59,9 @@ def over_heads(values: Array) -> Array:
 
 
 def strength(arrays: Mapping[str, Array]) -> tuple[float, float]:
-    """s at the start and the end: attention on open entries beyond chance, (a - c) / (1 - c), mean over layers, heads.
+    """s at the start and the end: attention on open entries beyond chance, (a - e) / (1 - e), mean over layers, heads.
 
-    a is the share of a row's attention that lies on the row's open entries, c the share of its entries that are open.
+    a is the share of a row's attention that lies on the row's open entries, e the share of its entries that are open.
     1: all of it, 0: as much as uniform attention has. Shares, because a Hadamard-masked row does not sum to 1.
     """
     found = []
