@@ -38,3 +38,14 @@ figures.save(figures.attention_before_after(entries, ("2parity", "majority3"), m
 
 # %%
 figures.save(figures.initial_masks(TASKS, scale), "figure6")
+
+# %% [markdown]
+# The same for arithmetic, at the paper's scale where Table 2 has records there. Tokens are the digits of the two numbers.
+
+# %%
+from maskprior.analysis.arithmetic_figures import TASKS as ARITHMETIC
+from maskprior.analysis.records import load_shown
+
+shown = load_shown("table2", settings)
+figures.save(figures.attention_before_after(shown, ARITHMETIC, methods), "figure5_arithmetic")
+figures.save(figures.initial_masks(ARITHMETIC, shown[0].run.scale), "figure6_arithmetic")

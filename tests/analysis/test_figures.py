@@ -69,7 +69,8 @@ def test_figures_of_arithmetic_have_its_tokens(project: Path) -> None:
     logits = figures.mask_logits("addition", "smoke")
     # a2 attends to b2 alone
     assert logits[0, 0, 0].tolist() == [-5, -5, -5, 5, -5, -5]
-    assert len(figures.initial_masks(("addition", "multiplication"), "smoke").axes) == 2 * 4 + 1
+    # all heads agree: one row of two tasks, and the colour bar
+    assert len(figures.initial_masks(("addition", "multiplication"), "smoke").axes) == 3
 
 
 def test_masks_start_at_the_amplitude_where_the_pattern_is_open(project: Path) -> None:

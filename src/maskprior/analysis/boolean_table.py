@@ -7,7 +7,7 @@ from typing import Any
 from maskprior.analysis.claims import Verdict
 from maskprior.analysis.output import METRICS as ALL_METRICS
 from maskprior.analysis.output import NOTHING, VARIANTS, interval, method_name, number, seeds, task_name
-from maskprior.analysis.rows import Row, note, source_text, table_rows
+from maskprior.analysis.rows import PRIOR_IN_MAP, PRIOR_IN_WEIGHTS, Row, note, source_text, table_rows
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
 
@@ -15,9 +15,6 @@ __all__ = ["boolean_frame", "boolean_latex", "boolean_rows", "note", "smaller_cu
 
 METRICS = ALL_METRICS["boolean"]
 BEST = "best_test_loss"
-# The prior before training: the attention map's alignment with the pattern, and the mass that the query-key weights put
-# on open entries given positions alone.
-PRIOR_IN_MAP, PRIOR_IN_WEIGHTS = "init_fidelity_alignment", "init_fidelity_position_open_mass"
 
 
 def boolean_rows(table: str, settings: Settings, verdicts: Sequence[Verdict]) -> list[Row]:

@@ -37,6 +37,8 @@ COLOURS = {
     "mask": BLUE,
     "mask_zero": GREEN,
     "mask_fixed": SKY,
+    "mimetic": ORANGE,
+    "impulse": RED,
 }
 DASHES: dict[str, Any] = {
     "default+position18": (0, (1, 1)),
@@ -45,6 +47,8 @@ DASHES: dict[str, Any] = {
     "structured_opt+position18": (0, (4, 1, 1, 1, 1, 1)),
     "mask_zero": (0, (2, 1)),
 }
+# The tokens of an arithmetic input; no other input has as many.
+DIGIT_TOKENS = ("a_2", "a_1", "a_0", "b_2", "b_1", "b_0")
 
 Array = np.ndarray[Any, Any]
 Series = Callable[[Entry], tuple[Array, Array]]
@@ -141,9 +145,10 @@ def patterns(tasks: Sequence[str], scale: str) -> Figure:
 
 
 def initial_masks(tasks: Sequence[str], scale: str) -> Figure:
-    """M before training: a row per head, a column per task (first layer)."""
+    """M before training: a column per task (first layer), a row per head, or one row where all heads agree."""
     logits = {task: mask_logits(task, scale)[0] for task in tasks}
-    heads = len(logits[tasks[0]])
+    same = all((m == m[0]).all() for m in logits.values())
+    heads = 1 if same else len(logits[tasks[0]])
     size = (1.05 * (len(tasks) + 1.1), 1.05 * heads + 0.4)
     figure, axes = plt.subplots(
         heads, len(tasks), figsize=size, layout="constrained", sharex=True, sharey=True, squeeze=False
@@ -156,7 +161,7 @@ def initial_masks(tasks: Sequence[str], scale: str) -> Figure:
             image = ax.imshow(logits[task][head], cmap="RdBu", vmin=-SOFTER * limit, vmax=SOFTER * limit)
             _token_axes(ax, logits[task].shape[-1])
     for head in range(heads):
-        axes[head, 0].set_ylabel(f"head {head + 1}\nquery token")
+        axes[head, 0].set_ylabel(f"{'all heads' if same else f'head {head + 1}'}\nquery token")
     for ax in axes[-1]:
         ax.set_xlabel("key token")
     bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=25, pad=0.02, ticks=[-limit, 0, limit])
@@ -226,9 +231,10 @@ def _method_headings(figure: Figure, axes: Any, methods: Sequence[str]) -> None:
 
 def _token_axes(ax: Axes, tokens: int) -> None:
     ticks = [0, 1, 2] if tokens < 10 else [0, 5, 10]
-    ax.set_xticks(ticks)
-    ax.set_yticks(ticks)
-    ax.tick_params(length=2)
+    names = [f"${name}$" for name in DIGIT_TOKENS] if tokens == len(DIGIT_TOKENS) else None
+    ax.set_xticks(range(tokens) if names else ticks, names)
+    ax.set_yticks(range(tokens) if names else ticks, names)
+    ax.tick_params(length=2, labelsize=5.5 if names else None)
 
 
 # --- curves over training -------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ there stops LaTeX. Keys:
     config/<cell>/<dotted key>                            the run's configuration at the chosen scale
     config/paper/<cell>/<dotted key>                      the same at the paper's scale
     verdicts/{all,numbers,statements,T1,…}/{<verdict with dashes>,all}
+    calibration/{candidates,measured,state,nearest,…}     how arithmetic's unstated choices were settled
     published/<claim id>, verdict/<claim id>, settings/{scale,seeds,confidence}
     records/{all,published,local,missing,diverged}        at the chosen scale
 """
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from maskprior.analysis.aggregate import CONFIDENCE, paired_difference
+from maskprior.analysis.calibration import calibration, calibration_macros
 from maskprior.analysis.claims import VERDICTS, Verdict, count, summary
 from maskprior.analysis.output import LEFT_OF_A_PRIOR, METRICS, NOTHING, decimals, interval, number, seeds, task_name
 from maskprior.analysis.records import Entry, by_seed, cells, sources
@@ -53,12 +55,13 @@ def macros(
     }
     found |= {"records/all": str(len(entries)), "records/diverged": str(sum(e.status == "diverged" for e in entries))}
     found |= dict(_results(entries))
-    of_paper = [entry for entry in at_paper if entry.run.experiment in AT_PAPER]
+    of_paper = [entry for entry in at_paper if entry.run.experiment in AT_PAPER and not entry.run.variant]
     found |= dict(_results(of_paper, "paper/"))
     found |= dict(_configurations(of_paper, "paper", "config/paper"))
     found |= dict(_configurations(entries, settings.scale, "config"))
     found |= dict(_configurations(entries, "paper", "config/paper"))
     found |= dict(_verdicts(verdicts))
+    found |= dict(calibration_macros(calibration(settings)))
     return found
 
 

@@ -70,6 +70,12 @@ def load_target(target: str, settings: Settings) -> list[Entry]:
     return load(planned_runs(target, settings), recompute=settings.recompute)
 
 
+def load_shown(target: str, settings: Settings) -> list[Entry]:
+    """The entries of a target at the paper's scale if it has a record there, else at the chosen scale."""
+    at_paper = load_target(target, settings.model_copy(update={"scale": "paper"}))
+    return at_paper if any(entry.record for entry in at_paper) else load_target(target, settings)
+
+
 def load_cell(experiment: str, task: str, method: str, settings: Settings) -> list[Entry]:
     """The entries of one cell, one per planned seed; none for an experiment, task or method without configuration."""
     if experiment not in built_experiments():

@@ -9,6 +9,10 @@ from maskprior.analysis.output import METRICS
 from maskprior.analysis.records import Entry, by_seed, cells, load_target, sources
 from maskprior.config.settings import Settings
 
+# The prior before training: the attention map's alignment with the pattern, and the mass that the query-key weights put
+# on open entries given positions alone.
+PRIOR_IN_MAP, PRIOR_IN_WEIGHTS = "init_fidelity_alignment", "init_fidelity_position_open_mass"
+
 
 @dataclass(frozen=True)
 class Row:

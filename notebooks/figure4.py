@@ -1,0 +1,41 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Figure 4: how much training data each task needs
+#
+# Accuracy on held-out pairs by the share of all pairs that was trained on, with and without the mask: mean over the seeds, bars:
+# 95 % t-intervals. A small network (the reduced scale, whatever scale is chosen), 50 epochs and at most 2,000 updates a run:
+# with much data it does not see it 50 times, which bounds the accuracy of both methods.
+
+# %% tags=["parameters"]
+scale = "reduced"
+seeds = 5
+recompute = False
+
+# %%
+from maskprior.config.settings import read_settings
+
+settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
+
+# %%
+from maskprior.analysis import arithmetic_figures, figures
+from maskprior.analysis.output import write_text
+from maskprior.analysis.records import load_target
+
+reduced = settings.model_copy(update={"scale": "reduced"})
+entries = [
+    entry for target in ("figure4_addition", "figure4_multiplication") for entry in load_target(target, reduced)
+]
+frame = arithmetic_figures.fractions_frame(entries)
+write_text("figure4.csv", frame.to_csv(index=False))
+frame
+
+# %%
+figures.use_style()
+figures.save(arithmetic_figures.fractions(entries), "figure4")

@@ -1,0 +1,191 @@
+"""How arithmetic's unstated choices were settled: every candidate's Default row, and its distance from the paper's.
+
+Letters: s % of sequences right, p % of digits right, loss in nats per digit, all on the fixed sample of held-out pairs.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from maskprior.analysis.claims import read_reported
+from maskprior.analysis.output import METRICS, NOTHING, number
+from maskprior.analysis.records import Entry, cells, load_cell, load_target
+from maskprior.config.settings import Settings
+from maskprior.runs.spec import make_run, resolve, targets
+
+TASK = "addition"  # the task that chooses
+# Table 2's metrics, by their names on the fixed sample.
+SAMPLED = {name: f"sample_{name.removeprefix('test_')}" for name in METRICS["arithmetic"]}
+
+Metrics = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One reading of what the paper leaves open.
+
+    Attributes:
+        default, mask: the runs' metrics on the sample, by the names of Table 2; empty where there is no completed run.
+        diverged: the Default run diverged.
+    """
+
+    name: str
+    readout: str
+    embedding_std: float
+    position_std: float
+    default: Metrics
+    mask: Metrics
+    diverged: bool
+
+    @property
+    def distance(self) -> float:
+        return distance(self.default, published(TASK)) if self.default else math.nan
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """All candidates, the one that the configuration has (`frozen`), and Default on multiplication at that choice."""
+
+    candidates: tuple[Candidate, ...]
+    frozen: str | None
+    multiplication: Metrics
+
+    @property
+    def measured(self) -> int:
+        return sum(bool(candidate.default) or candidate.diverged for candidate in self.candidates)
+
+    @property
+    def multiplication_distance(self) -> float:
+        return distance(self.multiplication, published("multiplication")) if self.multiplication else math.nan
+
+    @property
+    def state(self) -> str:
+        """`open` before all candidates ran; `decided` when the configuration has the nearest, else `contradicted`."""
+        if not self.candidates or self.measured < len(self.candidates):
+            return "open"
+        return "decided" if self.nearest and self.nearest.name == self.frozen else "contradicted"
+
+    @property
+    def nearest(self) -> Candidate | None:
+        """The candidate with the smallest distance among those that ran; the choice once all of them have."""
+        return min((c for c in self.candidates if c.default), key=lambda c: c.distance, default=None)
+
+
+def distance(ours: Metrics, theirs: Metrics) -> float:
+    """sqrt(((s - s*)/100)^2 + ((p - p*)/100)^2 + (ln loss - ln loss*)^2); infinite for a loss of zero."""
+    percent = sum(((ours[name] - theirs[name]) / 100) ** 2 for name in ("sequence_accuracy", "digit_accuracy"))
+    if ours["test_loss"] == 0:
+        return math.inf
+    return math.sqrt(percent + math.log(ours["test_loss"] / theirs["test_loss"]) ** 2)
+
+
+def published(task: str) -> dict[str, float]:
+    """The paper's Default row of a task."""
+    cell = ("arithmetic", task, "default")
+    return {r.metric: r.value for r in read_reported() if (r.experiment, r.task, r.method) == cell}
+
+
+def calibration(settings: Settings) -> Calibration:
+    """From the records at the paper's scale, whatever scale is chosen."""
+    at_paper = settings.model_copy(update={"scale": "paper"})
+    defaults, masks = (_first_seeds(target, at_paper) for target in ("calibration", "sensitivity"))
+    found = []
+    frozen = None
+    own = _model(TASK, "default")
+    for method, entry in defaults.items():
+        name, model = entry.run.variant, _model(TASK, method)
+        choice = (model.readout, model.embedding_std, model.position_std)
+        if choice == (own.readout, own.embedding_std, own.position_std):
+            frozen = name
+        mask = masks.get(f"mask+{name}")
+        found.append(
+            Candidate(name, *choice, _on_sample(entry), _on_sample(mask) if mask else {}, entry.status == "diverged")
+        )
+    (first, *_) = load_cell("arithmetic", "multiplication", "default", at_paper)
+    return Calibration(tuple(found), frozen, _on_sample(first))
+
+
+def _first_seeds(target: str, settings: Settings) -> dict[str, Entry]:
+    """method+variant -> the entry of its first seed; empty for a project without that target."""
+    entries = load_target(target, settings) if target in targets() else []
+    return {method: members[0] for (_, method), members in cells(entries).items()}
+
+
+def _model(task: str, method: str) -> Any:
+    config: Any = resolve(make_run("arithmetic", task, method, scale="paper"))
+    return config.model
+
+
+def _on_sample(entry: Entry) -> dict[str, float]:
+    return {to: entry.metrics[of] for to, of in SAMPLED.items()} if entry.metrics else {}
+
+
+def calibration_latex(found: Calibration) -> str:
+    r"""A row per candidate: Default with its distance, and the mask. Bold: the nearest; $\star$: the configured."""
+    lines = [
+        r"\begin{tabular}{@{}lrrrrrrrrr@{}}",
+        r"\toprule",
+        r" & & & \multicolumn{4}{c}{Default} & \multicolumn{3}{c}{Mask} \\",
+        r"\cmidrule(lr){4-7}\cmidrule(l){8-10}",
+        r"readout & token std & position std & seq. & digit & loss & distance & seq. & digit & loss \\",
+        r"\midrule",
+        rf"\emph{{published}} & & & {_values(published(TASK))} & & & & \\",
+        r"\midrule",
+    ]
+    for c in found.candidates:
+        away = number(c.distance, "distance")
+        if c is found.nearest:
+            away = rf"\textbf{{{away}}}"
+        mark = r" $\star$" if c.name == found.frozen else ""
+        default = r"\multicolumn{3}{c}{diverged}" if c.diverged else _values(c.default)
+        names = [c.readout.replace("_", r"\_") + mark, f"{c.embedding_std:g}", f"{c.position_std:g}"]
+        lines.append(" & ".join([*names, default, away, _values(c.mask)]) + r" \\")
+    away = number(found.multiplication_distance, "distance")
+    head = r"\multicolumn{3}{@{}l}{multiplication"
+    lines += [
+        r"\midrule",
+        rf"{head}, \emph{{published}}}} & {_values(published('multiplication'))} & & & & \\",
+        rf"{head} at $\star$}} & {_values(found.multiplication)} & {away} & & & \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines)
+
+
+def _values(metrics: Metrics) -> str:
+    return " & ".join(number(metrics.get(name, math.nan), name, digits=2) for name in METRICS["arithmetic"])
+
+
+def calibration_frame(found: Calibration) -> Any:
+    """One row per candidate, in full precision."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "candidate": c.name, "readout": c.readout, "embedding_std": c.embedding_std, "position_std": c.position_std,
+            **{f"default_{name}": c.default.get(name, math.nan) for name in METRICS["arithmetic"]},
+            "distance": c.distance, "nearest": c is found.nearest, "frozen": c.name == found.frozen,
+            **{f"mask_{name}": c.mask.get(name, math.nan) for name in METRICS["arithmetic"]},
+        }
+        for c in found.candidates
+    )  # fmt: skip
+
+
+def calibration_macros(found: Calibration) -> Iterator[tuple[str, str]]:
+    """`calibration/…` for the paper's text, as LaTeX."""
+    nearest = found.nearest
+    yield "calibration/candidates", str(len(found.candidates))
+    yield "calibration/measured", str(found.measured)
+    yield "calibration/state", found.state
+    yield "calibration/nearest", nearest.name.replace("_", r"\_") if nearest else NOTHING
+    yield "calibration/distance", number(nearest.distance, "distance") if nearest else NOTHING
+    yield "calibration/multiplication", number(found.multiplication_distance, "distance")
+    metric = "sequence_accuracy"
+    for method, rows in (
+        ("default", [c.default for c in found.candidates]),
+        ("mask", [c.mask for c in found.candidates]),
+    ):
+        values = [row[metric] for row in rows if row]
+        yield f"calibration/{method}/lowest", number(min(values, default=math.nan), metric)
+        yield f"calibration/{method}/highest", number(max(values, default=math.nan), metric)
