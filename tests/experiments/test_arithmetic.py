@@ -1,16 +1,23 @@
+import shutil
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import yaml
 from torch import nn
 from torch.nn import functional as F
 
+from maskprior import paths
 from maskprior.config.arithmetic import METHODS, ArithmeticConfig
 from maskprior.datasets import arithmetic as data
 from maskprior.experiments import arithmetic
 from maskprior.experiments.arithmetic import Pairs, carries, evenly, score
+from maskprior.experiments.run import execute
+from maskprior.experiments.token import EVALUATION_BATCH
+from maskprior.runs.record import Record, read_record
 from maskprior.runs.spec import make_run, resolve
+from maskprior.runs.store import checkpoint_path
 from maskprior.training.loop import train
 
 
@@ -103,6 +110,66 @@ def test_full_evaluation_covers_every_held_out_pair_once():
     done = []
     prepared.report(train(prepared.setup), lambda step, steps, loss: done.append((step, steps)))
     assert done[-1] == (500, 500)
+
+
+class Killed(BaseException):
+    """Nothing catches it: what is on disk when it is raised is what a killed process leaves."""
+
+
+def test_a_run_killed_in_its_evaluation_does_not_train_again(tmp_path, monkeypatch):
+    """The evaluation starts over, the training does not, and the record is the one of an undisturbed run."""
+    steps, held_out = 40, 5000
+    run = make_run("arithmetic", "addition", "mask", scale="smoke")
+
+    def record_of(name: str, killed_at: tuple[int, ...]) -> tuple[Record, list[list[int]]]:
+        """The record in a project of its own, and the totals of the progress that each attempt has shown."""
+        shutil.copytree(paths.config(), tmp_path / name / "config")
+        monkeypatch.setenv("MASKPRIOR_ROOT", str(tmp_path / name))
+        path = tmp_path / name / "config" / "experiments" / "arithmetic.yaml"
+        file = yaml.safe_load(path.read_text())
+        file["scales"]["smoke"] |= {"full_evaluation": True, "train_fraction": 1 - held_out / data.PAIRS}
+        path.write_text(yaml.safe_dump(file))
+        shown: list[list[int]] = []
+        for kill in [*killed_at, None]:
+            shown.append([])
+
+            def progress(done: int, total: int, loss: float, kill: int | None = kill) -> None:
+                shown[-1].append(total)
+                if total == held_out and done == kill:
+                    raise Killed
+
+            try:
+                found = execute(run, device="cpu", progress=progress)
+            except Killed:
+                assert kill is not None
+                assert checkpoint_path(run).exists()
+        assert not checkpoint_path(run).exists()
+        return read_record(found), shown
+
+    undisturbed, shown = record_of("undisturbed", ())
+    evaluation = [held_out] * -(-held_out // EVALUATION_BATCH)
+    assert shown == [[steps] * steps + evaluation]  # every held-out pair once, in batches
+    killed, shown = record_of("killed", (EVALUATION_BATCH, held_out))
+    assert shown == [[steps] * steps + evaluation[:1], evaluation, evaluation]
+    assert killed.metrics == undisturbed.metrics
+    assert killed.loss_head == undisturbed.loss_head
+    assert killed.arrays_sha256 == undisturbed.arrays_sha256
+
+
+def test_memory_of_the_evaluation_does_not_grow_with_the_pairs():
+    """No forward pass sees more pairs than one batch, whatever their number, and all passes together see each once."""
+    seen: list[int] = []
+
+    class Counting(Answers):
+        def forward(self, inputs):
+            seen.append(len(inputs))
+            return super().forward(inputs)
+
+    inputs, results = data.table("multiplication")
+    few = Pairs(torch.from_numpy(inputs[:5000]), torch.from_numpy(results[:5000]))
+    score(Counting([0, 0, 0, 0, 0, 0], logit=1.0), few)
+    assert max(seen) == EVALUATION_BATCH
+    assert sum(seen) == 5000
 
 
 def test_no_run_trains_on_what_it_is_tested_on():

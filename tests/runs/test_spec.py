@@ -1,9 +1,11 @@
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from maskprior.config.settings import Settings
+from maskprior.config.settings import Settings, read_settings
 from maskprior.errors import UserError
 from maskprior.runs.spec import Run, built_experiments, cell_runs, make_run, parse_run, planned_runs, resolve, targets
 
@@ -118,6 +120,20 @@ def test_an_impossible_task_and_method_pair_names_the_possible_ones(project: Pat
     told = problem("boolean", "2parity", "impulse")
     assert told.startswith(f"{FILE}: method: ")
     assert "mask_fixed" in told
+
+
+@pytest.mark.parametrize(("task", "fractions"), [("addition", 7), ("multiplication", 6)])
+def test_the_sweep_of_figure4_trains_50_epochs_and_at_most_2000_updates(task: str, fractions: int) -> None:
+    """Also the plain cells, which are its points at the fractions of Table 2; both methods at the same fractions."""
+    runs = planned_runs(f"figure4_{task}", read_settings({"scale": "reduced", "seeds": 1}))
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        config: Any = resolve(run)
+        epoch = math.ceil(config.train_fraction * 1_000_000 / config.optimizer.batch_size)
+        assert config.optimizer.steps == min(50 * epoch, 2000)
+        found.setdefault(run.method, []).append(config.train_fraction)
+    assert len(found["default"]) == len(set(found["default"])) == fractions
+    assert found["mask"] == found["default"] == sorted(found["default"])
 
 
 @pytest.mark.parametrize("name", ["defaults", "tasks", "methods", "scales", "variants", "targets"])

@@ -46,8 +46,8 @@ def shorten(project: Project) -> None:
     """Two cells, one notebook, which says where its interpreter lies, and a paper of one line."""
     for file in (project.folder / "config" / "experiments").glob("*.yaml"):
         targets = yaml.safe_load(file.read_text())["targets"]
-        cells = {"tasks": ["2parity"], "methods": ["default", "mask"]} if file.stem == "boolean" else {"methods": []}
-        write_yaml(file, targets=dict.fromkeys(targets, cells))
+        cells = {"tasks": ["2parity"], "methods": ["default", "mask"]}
+        write_yaml(file, targets=dict.fromkeys(targets, cells) if file.stem == "boolean" else {})
     (project.folder / "notebooks" / "where.py").write_text(
         "# %%\nimport os, sys\nfrom pathlib import Path\nimport seaborn\n"
         "Path('paper/generated/where.txt').write_text(os.path.relpath(sys.prefix))\n"

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from project import Project, write_yaml
+from project import Project
 
 pytestmark = pytest.mark.workflow
 
@@ -46,7 +46,6 @@ def test_touch_comment_and_formatting_train_nothing(clone: Project) -> None:
 
 
 def test_what_is_computed_decides_what_is_trained(clone: Project) -> None:
-    add_second_experiment(clone)
     assert trainings(clone) == set()
     change_an_operator(clone.folder / "src" / "maskprior" / "experiments" / "boolean.py")
     assert trainings(clone) == {"boolean"}
@@ -73,14 +72,3 @@ def change_an_operator(module: Path) -> None:
     operation = next(node for node in ast.walk(tree) if isinstance(node, ast.BinOp))
     operation.op = ast.Sub() if not isinstance(operation.op, ast.Sub) else ast.Add()
     module.write_text(ast.unparse(tree))
-
-
-def add_second_experiment(project: Project) -> None:
-    """Give arithmetic a target, with its records in place. Planning asks for their names alone: empty files will do."""
-    folder = project.folder
-    targets = {"table2": {"tasks": ["addition"], "methods": ["default", "mask"]}}
-    write_yaml(folder / "config" / "experiments" / "arithmetic.yaml", targets=targets)
-    for line in project.maskprior("plan", "all", "--format", "paths").splitlines():
-        if "/arithmetic/" in line:
-            (folder / line).parent.mkdir(parents=True, exist_ok=True)
-            (folder / line).touch()

@@ -234,7 +234,9 @@ def _token_axes(ax: Axes, tokens: int) -> None:
     names = [f"${name}$" for name in DIGIT_TOKENS] if tokens == len(DIGIT_TOKENS) else None
     ax.set_xticks(range(tokens) if names else ticks, names)
     ax.set_yticks(range(tokens) if names else ticks, names)
-    ax.tick_params(length=2, labelsize=5.5 if names else None)
+    ax.tick_params(length=2)
+    if names:
+        ax.tick_params(labelsize=5.5)
 
 
 # --- curves over training -------------------------------------------------------------------------------------------

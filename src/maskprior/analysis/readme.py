@@ -83,10 +83,11 @@ def explained(settings: Settings) -> list[str]:
 
 
 def costs(settings: Settings) -> list[str]:
-    """What the runs of each target took to train, from the records: a Markdown table."""
-    lines = ["| target | runs | training time | a run takes | on |", "|---|---|---|---|---|"]
-    for target in targets():
-        entries = load_target(target, settings)
+    """What the runs of each target took to train, from the records there are: a Markdown table."""
+    lines = ["| target | scale | runs | training time | a run takes | on |", "|---|---|---|---|---|---|"]
+    scales = dict.fromkeys((settings.scale, "paper"))
+    for target, scale in ((target, scale) for target in targets() for scale in scales):
+        entries = load_target(target, settings.model_copy(update={"scale": scale}))
         environments = [entry.record.environment for entry in entries if entry.record]
         if not environments:
             continue
@@ -94,7 +95,7 @@ def costs(settings: Settings) -> list[str]:
         devices = ", ".join(sorted({str(environment.get("device", "")) for environment in environments}))
         total = f"{sum(seconds) / 60:.0f} min" if sum(seconds) >= 60 else f"{sum(seconds):.0f} s"
         longest = f"{min(seconds):.0f} to {max(seconds):.0f} s"
-        lines.append(f"| `{target}` | {len(entries)} | {total} on one core | {longest} | {devices} |")
+        lines.append(f"| `{target}` | {scale} | {len(seconds)} | {total} on one core | {longest} | {devices} |")
     return lines
 
 
