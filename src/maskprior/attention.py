@@ -130,10 +130,29 @@ class MaskedAttention(nn.Module):
 
 
 class Attention(MaskedAttention):
-    """The layer of the encoder: queries, keys and values without bias, an output projection with one."""
+    """The layer of encoder and GPT: queries, keys and values without bias, an output projection with one."""
 
-    def __init__(self, dim: int, *, heads: int, head_dim: int, tokens: int, form: MaskForm = "log_sigmoid") -> None:
-        super().__init__(heads=heads, head_dim=head_dim, tokens=tokens, form=form)
+    def __init__(
+        self,
+        dim: int,
+        *,
+        heads: int,
+        head_dim: int,
+        tokens: int,
+        form: MaskForm = "log_sigmoid",
+        mask_scale: float = 1.0,
+        causal: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(
+            heads=heads,
+            head_dim=head_dim,
+            tokens=tokens,
+            form=form,
+            mask_scale=mask_scale,
+            causal=causal,
+            dropout=dropout,
+        )
         inner = heads * head_dim
         self.query = nn.Linear(dim, inner, bias=False)
         self.key = nn.Linear(dim, inner, bias=False)

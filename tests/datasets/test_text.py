@@ -1,8 +1,15 @@
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 from http_helpers import entry, member, prepared_set
 
-from maskprior.datasets import bpe, manifest, text
+from maskprior.datasets import bpe, manifest, registry, sentences, text
+from maskprior.datasets.prepare import prepare
 from maskprior.errors import UserError
 
 
@@ -98,3 +105,70 @@ def test_what_is_not_as_prepared_is_refused_in_one_line(project, damage):
     with pytest.raises(UserError, match=r"^data set a: .*; run: dvc repro a$") as caught:
         text.load("a", "train")
     assert caught.value.exit_code == 3
+
+
+def test_generated_sentences_are_bytes():
+    found = text.corpus("language-sentences")
+    assert found.decode(found.splits["train"][:12].tolist()) == sentences.text("train")[:12]
+    assert found.text_bytes == {split: len(sentences.text(split)) for split in ("train", "valid", "test")}
+    assert max(tokens.max() for tokens in found.splits.values()) < found.vocabulary == 256
+    assert all(line.endswith(".") and len(line.split()) == 7 for line in sentences.text("valid").splitlines())
+    assert len({sentences.text(split) for split in sentences.SPLITS}) == 3
+    assert registry.load()["language-sentences"].generated == sentences.content_hash()
+
+
+TRAIN = """
+import sys
+from pathlib import Path
+from maskprior.datasets import bpe, sentences
+bpe.train(sentences.text("train") * 3 + "naïve — 日本\\n", 300, Path(sys.argv[1]))
+"""
+
+
+def test_a_trained_encoding_depends_on_its_text_alone(tmp_path):
+    """Two processes with other hash seeds and thread counts write the same files."""
+    for name, threads in (("one", "1"), ("other", "2")):
+        (tmp_path / name).mkdir()
+        environment = os.environ | {"RAYON_NUM_THREADS": threads, "PYTHONHASHSEED": "random"}
+        subprocess.run([sys.executable, "-c", TRAIN, str(tmp_path / name)], check=True, env=environment)
+    assert bpe.digest(tmp_path / "one") == bpe.digest(tmp_path / "other")
+    found = bpe.tokenizer(tmp_path / "one")
+    assert found.get_vocab_size() == 300
+    assert len(bpe.vocabulary(tmp_path / "one")) == 300
+    assert len(bpe.merges(tmp_path / "one")) == 300 - 256
+    for words in ("the small cat", " \n\n x", "a naïve 日本 \x00 emoji 🙂"):
+        assert found.decode(bpe.encode(words, found).tolist()) == words
+
+
+def test_merges_are_the_most_frequent_pairs():
+    """In "abab ab" the pair ab comes first; the longest token in reach is then used."""
+    with tempfile.TemporaryDirectory() as name:
+        bpe.train("abab ab", 257, Path(name))
+        assert bpe.merges(Path(name)) == [("a", "b")]
+        assert bpe.encode("abab", bpe.tokenizer(Path(name))).tolist() == [256, 256]
+
+
+def test_the_slice_in_tokens_of_its_own(prepared):
+    prepared("gpt2-bpe", "gpt2-bpe", "gpt2-bpe")
+    prepared("tinystories-slice", "tinystories", "tinystories")
+    made = prepare("tinystories-slice-bpe4096")
+    whole, found = text.corpus("tinystories-slice"), text.corpus("tinystories-slice-bpe4096")
+    assert (whole.vocabulary, found.vocabulary) == (50257, 4096)
+    for split in ("train", "valid"):
+        assert found.decode(found.splits[split].tolist()) == whole.decode(whole.splits[split].tolist())
+    assert found.text_bytes == whole.text_bytes
+    assert found.splits["test"] is found.splits["valid"]
+    assert made.counts["valid"]["tokens"] == len(found.splits["valid"])
+    assert found.tokenizer_sha256 == bpe.digest(manifest.prepared_folder("tinystories-slice-bpe4096"))
+    assert found.tokenizer_sha256 != whole.tokenizer_sha256
+
+
+def test_version_of_an_encoding_follows_its_text_and_its_size(project):
+    part = entry(kind="retokenized", retokenized={"of": "a", "vocabulary": 300})
+    project({"a": entry(members={"x": member(b"1")}), "part": part})
+    before = registry.dataset_version("part")
+    project({"a": entry(members={"x": member(b"2")}), "part": part})
+    assert registry.dataset_version("part") != before
+    smaller = part | {"retokenized": {"of": "a", "vocabulary": 299}}
+    project({"a": entry(members={"x": member(b"1")}), "part": smaller})
+    assert registry.dataset_version("part") != before

@@ -9,10 +9,11 @@ from torch.nn import functional as F
 from maskprior.attention import attentions, query_key_products
 from maskprior.diagnostics import persistence
 from maskprior.diagnostics.persistence import alignment, diagnostic_steps, gap, layer_states, position_share
-from maskprior.experiments import boolean
+from maskprior.experiments import boolean, language
 from maskprior.patterns.pattern import Pattern
 from maskprior.training.loop import train
 from tests.boolean_runs import smoke
+from tests.language_runs import smoke as language_smoke
 
 ROWS = torch.ones(1, 3, dtype=torch.bool)
 OPEN = torch.tensor([[[1, 0, 0], [0, 1, 1], [0, 0, 1]]], dtype=torch.bool)
@@ -291,3 +292,128 @@ def test_a_pattern_of_neutral_rows_measures_nothing():
     found = measured(setup.model, observer, nothing)
     for name in ("map_alignment", "query_key_gap", "open_mass", "position_share"):
         assert np.isnan(found[name]).all(), name
+
+
+def causal_run(method: str = "mask", **changes):
+    setup = language.prepare(language_smoke(method=method, **changes), 0, "cpu").setup
+    return setup, setup.observers[1]
+
+
+def past(i: int) -> slice:
+    """The columns that row i of a causal map has."""
+    return slice(0, i + 1)
+
+
+def test_causal_measures_are_those_of_the_past_alone():
+    """Written out row by row in float64: rows 1 to 15, each over the columns up to its own."""
+    setup, observer = causal_run(model={"dropout": 0.0})
+    random = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for module in attentions(setup.model):
+            module.query.weight += 0.5 * torch.randn(16, 16, generator=random)
+            module.mask_logits += 0.5 * torch.randn(2, 16, 16, generator=random).tril()
+    found = measured(setup.model, observer)
+    states = layer_states(setup.model, observer.probe)
+    target = observer.pattern.graded
+    for layer, module in enumerate(attentions(setup.model)):
+        logits = states[layer].logits.double().numpy()
+        bias = F.logsigmoid(10 * module.mask_logits.detach().double()).numpy()
+        for h in range(2):
+            sums = dict.fromkeys(("map", "query_key", "mask"), np.zeros(3))
+            rows = []
+            for i in range(1, 16):
+                own = past(i)
+                mean = logits[:, h, i, own].mean(0)
+                content = logits[:, h, i, own] - logits[:, h, i, own].mean(-1, keepdims=True)
+                attention = states[layer].attention.double().numpy()[:, h, i, own].mean(0)
+                maps = {"map": attention, "query_key": softmax(mean), "mask": softmax(bias[h, i, own])}
+                b = target[layer, h, i, own] - target[layer, h, i, own].mean()
+                for name, values in maps.items():
+                    a = values - values.mean()
+                    sums[name] = sums[name] + [a @ b, a @ a, b @ b]
+                rows.append(
+                    {
+                        "open_mass": attention[i],
+                        "open_fraction": 1 / (i + 1),
+                        "query_key_gap": mean[i] - mean[:i].mean(),
+                        "mask_gap": bias[h, i, i] - bias[h, i, :i].mean(),
+                        "spread": (content**2).mean(0).sum(),
+                        "entries": i + 1,
+                        "structure": (content.mean(0) ** 2).sum(),
+                        "drift": ((module.mask_logits - observer.start.mask[layer]) ** 2)[h, i, own].sum().item(),
+                    }
+                )
+            mean_of = {name: np.mean([row[name] for row in rows]) for name in rows[0]}
+            total = {name: np.sum([row[name] for row in rows]) for name in rows[0]}
+            expected = {name: mean_of[name] for name in ("open_mass", "open_fraction", "query_key_gap", "mask_gap")}
+            expected |= {f"{name}_alignment": s[0] / np.sqrt(s[1] * s[2]) for name, s in sums.items()}
+            expected["position_share"] = total["structure"] / total["spread"]
+            spread = np.sqrt(total["spread"] / total["entries"])
+            expected["override_ratio"] = spread / mean_of["mask_gap"]
+            first = ((module.mask_logits - observer.start.mask[layer]) ** 2)[h, 0, 0].item()
+            expected["mask_drift"] = np.sqrt((total["drift"] + first) / (16 * 17 / 2))
+            for name, value in expected.items():
+                assert found[name][layer, h] == pytest.approx(value, rel=2e-4, abs=1e-6), name
+
+
+def softmax(row: np.ndarray) -> np.ndarray:
+    weights = np.exp(row - row.max())
+    return weights / weights.sum()
+
+
+def test_what_m_says_about_the_future_is_measured_nowhere():
+    setup, observer = causal_run()
+    before = measured(setup.model, observer)
+    probe = persistence.StepProbe(setup.model, layer_states(setup.model, observer.probe))
+    with torch.no_grad():
+        for module in attentions(setup.model):
+            module.mask_logits += torch.randn(2, 16, 16, generator=torch.Generator().manual_seed(0)).triu(1)
+    after = measured(setup.model, observer)
+    for name, values in before.items():
+        np.testing.assert_array_equal(after[name], values, err_msg=name)
+    assert (probe.measure()["mask_logit_step"] == 0).all()
+
+
+def test_causal_steps_are_averaged_over_the_past():
+    setup, observer = causal_run()
+    states = layer_states(setup.model, observer.probe)
+    probe = persistence.StepProbe(setup.model, states)
+    with torch.no_grad():
+        for module in attentions(setup.model):
+            module.query.weight *= 1.5
+            module.mask_logits += torch.eye(16)
+    found = probe.measure()
+    for layer, (module, state) in enumerate(zip(attentions(setup.model), states, strict=True)):
+        for h in range(2):
+            rows = [state.logits[:, h, i, past(i)] for i in range(16)]
+            squares = sum(((row - row.mean(-1, keepdim=True)) ** 2).sum().item() for row in rows)
+            expected = 0.5 * np.sqrt(squares / (len(state.logits) * 136))
+            assert found["query_key_logit_step"][layer, h] == pytest.approx(expected, rel=1e-4)
+            # log sigmoid(10) - log sigmoid(0) on the diagonal of row i, less its share of the row's mean.
+            step = F.logsigmoid(torch.tensor(10.0)).item() + math.log(2)
+            moved = [step**2 * (1 - 1 / (i + 1)) for i in range(16)]
+            assert found["mask_logit_step"][layer, h] == pytest.approx(np.sqrt(sum(moved) / 136), rel=1e-4)
+            assert found["mask_step"][layer, h] == pytest.approx(np.sqrt(16 / 136))
+        assert module.causal
+
+
+def test_causal_sensitivities_are_means_over_the_entries_that_exist():
+    setup, observer = causal_run()
+    found = measured(setup.model, observer)
+    for layer, (module, state) in enumerate(
+        zip(attentions(setup.model), layer_states(setup.model, observer.probe), strict=True)
+    ):
+        p, slope = state.attention, 10 * torch.sigmoid(-10 * module.mask_logits.detach())
+        visible = torch.ones(16, 16).tril().bool()
+        np.testing.assert_allclose(found["mask_bound"][layer], p[..., visible].mean((0, 2)), rtol=1e-5)
+        # The largest |dp_i / dm_j| by the definition, with every j written out.
+        jacobian = (p.diag_embed() - p.unsqueeze(-1) * p.unsqueeze(-2)) * slope.unsqueeze(-2)
+        expected = jacobian.abs().amax(-1)[..., visible].mean((0, 2))
+        np.testing.assert_allclose(found["mask_sensitivity"][layer], expected, rtol=1e-3)
+
+
+def test_positions_alone_attend_to_the_past():
+    setup, observer = causal_run("default")
+    uniform = torch.zeros(16, 16)
+    found = persistence.position_open_mass(setup.model, uniform, observer.pattern)
+    np.testing.assert_allclose(found, np.mean(1 / np.arange(2, 17)), rtol=1e-5)

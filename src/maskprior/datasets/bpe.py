@@ -1,5 +1,9 @@
-"""GPT-2's byte-level byte-pair encoding from its two released files, by the `tokenizers` library."""
+"""Byte-level byte-pair encodings in the two files of GPT-2's release, by the `tokenizers` library.
 
+GPT-2's own is a data set, `gpt2-bpe`; a smaller one can be trained on a text.
+"""
+
+import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +15,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 NAME = "gpt2-bpe"
+FILES = ("encoder.json", "vocab.bpe")
 
 
 def vocabulary(folder: Path) -> dict[str, int]:
@@ -24,7 +29,7 @@ def merges(folder: Path) -> list[tuple[str, str]]:
 
 
 def tokenizer(folder: Path) -> "Tokenizer":
-    """Encoder and decoder of the files in `folder`: `.encode(text).ids`, `.decode(ids)`; 50,257 ids."""
+    """Encoder and decoder of the files in `folder`: `.encode(text).ids`, `.decode(ids)`."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     found = Tokenizer(models.BPE(vocab=vocabulary(folder), merges=merges(folder)))
@@ -33,6 +38,31 @@ def tokenizer(folder: Path) -> "Tokenizer":
     return found
 
 
+def digest(folder: Path) -> str:
+    """sha256 of both files of an encoding, one after the other."""
+    return hashlib.sha256(b"".join((folder / file).read_bytes() for file in FILES)).hexdigest()
+
+
 def encode(text: str, found: "Tokenizer") -> NDArray[np.uint16]:
     """Token ids of the text as one string, (tokens,)."""
     return np.asarray(found.encode(text).ids, dtype=np.uint16)
+
+
+def train(text: str, vocabulary: int, folder: Path) -> None:
+    """Write a byte-level encoding of so many tokens into `folder`: 256 bytes, then the text's most frequent pairs.
+
+    The same text gives the same files, whatever the number of threads.
+    """
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    made.train_from_iterator(
+        [text], trainers.BpeTrainer(vocab_size=vocabulary, initial_alphabet=alphabet, show_progress=False)
+    )
+    model = json.loads(made.to_str())["model"]
+    ordered = dict(sorted(model["vocab"].items(), key=lambda item: item[1]))
+    (folder / "encoder.json").write_text(json.dumps(ordered, ensure_ascii=True) + "\n", encoding="utf-8")
+    pairs = [f"{left} {right}" for left, right in model["merges"]]
+    (folder / "vocab.bpe").write_text("\n".join(["#version: 0.2", *pairs]) + "\n", encoding="utf-8")

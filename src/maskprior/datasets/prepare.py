@@ -1,11 +1,13 @@
 """From the publishers' files in `data/raw/<name>/` to `data/<name>/`: what the loaders read, counted and hashed.
 
 The same members give the same bytes on every machine. Files by kind of data:
-boolean, arithmetic   only the manifest: the content is generated where it is used, here its hash is checked
+boolean, arithmetic,  only the manifest: the content is generated where it is used, here its hash is checked
+sentences
 cifar                 <split>-images.npy (N, 3, 32, 32) uint8, <split>-labels.npy (N,) int64, classes.txt
 image-*               <split>-images.bin, <split>-offsets.npy (N + 1,), <split>-labels.npy (N,) int64, classes.txt
 text, stories         <split>.npy (tokens,) uint16
 bpe                   vocab.bpe, encoder.json
+retokenized           both
 """
 
 import hashlib
@@ -13,17 +15,20 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskprior import paths
-from maskprior.datasets import acquire, arithmetic, boolean, bpe, checksums, cifar, manifest, packed
+from maskprior.datasets import acquire, arithmetic, boolean, bpe, checksums, cifar, manifest, packed, sentences
 from maskprior.datasets.download import space_errors
 from maskprior.datasets.manifest import Manifest
 from maskprior.datasets.registry import Checksum, Dataset, class_names, dataset_version, load
 from maskprior.errors import DATA, UserError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 Counts = dict[str, dict[str, int]]
 Statistics = dict[str, dict[str, float | list[float]]]
@@ -91,7 +96,10 @@ def _describe(name: str, dataset: Dataset, found: Found, folder: Path) -> Manife
 
 def generated_problem(name: str, dataset: Dataset) -> str | None:
     """What differs between the registered hash and what is generated; None if nothing does."""
-    digest = _boolean_digest(_task(name)) if dataset.kind == "boolean" else arithmetic.content_hash(_task(name))
+    if dataset.kind == "boolean":
+        digest = _boolean_digest(_task(name))
+    else:
+        digest = sentences.content_hash() if dataset.kind == "sentences" else arithmetic.content_hash(_task(name))
     return None if digest == dataset.generated else f"found sha256 {digest}, expected {dataset.generated}"
 
 
@@ -119,6 +127,11 @@ def _boolean(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
 def _arithmetic(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
     _require_generated(name, dataset)
     return Found({"table": {"rows": arithmetic.PAIRS}}, {})
+
+
+def _sentences(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
+    _require_generated(name, dataset)
+    return Found({split: {"tokens": len(sentences.tokens(split))} for split in sentences.SPLITS}, {})
 
 
 def _cifar(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
@@ -191,7 +204,7 @@ def _text(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
     for split, member in zip(dataset.splits, dataset.members, strict=True):
         text = (raw / member).read_bytes().decode()
         lines = text.count("\n")
-        counts[split], statistics[split] = _write_tokens(text, out, split)
+        counts[split], statistics[split] = _write_tokens(text, _gpt2(), out, split)
         counts[split] |= {"lines": lines, "words": len(text.split()) + lines}
     return Found(counts, statistics)
 
@@ -201,7 +214,7 @@ def _stories(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
     statistics: Statistics = {}
     for split, member in zip(dataset.splits, dataset.members, strict=True):
         stories = _read_stories(raw / member)[: dataset.stories.get(split)]
-        counts[split], statistics[split] = _write_tokens("\n".join(stories), out, split)
+        counts[split], statistics[split] = _write_tokens("\n".join(stories), _gpt2(), out, split)
         if "stories" in dataset.splits[split]:
             counts[split]["stories"] = len(stories)
     return Found(counts, statistics)
@@ -217,8 +230,26 @@ def _read_stories(path: Path) -> list[str]:
     return [story.strip("\n") for story in stories] or [rest]
 
 
-def _write_tokens(text: str, out: Path, split: str) -> tuple[dict[str, int], dict[str, float | list[float]]]:
-    tokens = bpe.encode(text, bpe.tokenizer(manifest.prepared_folder(bpe.NAME)))
+def _retokenized(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
+    assert dataset.retokenized is not None
+    whole, decoder = manifest.prepared_folder(dataset.retokenized.of), _gpt2()
+    texts = {split: decoder.decode(np.load(whole / f"{split}.npy").tolist()) for split in dataset.splits}
+    bpe.train(texts["train"], dataset.retokenized.vocabulary, out)
+    found = {split: _write_tokens(text, bpe.tokenizer(out), out, split) for split, text in texts.items()}
+    return Found(
+        {split: counts for split, (counts, _) in found.items()},
+        {split: statistics for split, (_, statistics) in found.items()},
+    )
+
+
+def _gpt2() -> "Tokenizer":
+    return bpe.tokenizer(manifest.prepared_folder(bpe.NAME))
+
+
+def _write_tokens(
+    text: str, tokenizer: "Tokenizer", out: Path, split: str
+) -> tuple[dict[str, int], dict[str, float | list[float]]]:
+    tokens = bpe.encode(text, tokenizer)
     np.save(out / f"{split}.npy", tokens)
     return {"tokens": len(tokens)}, {"bytes": len(text.encode()), "distinct_tokens": len(np.unique(tokens))}
 
@@ -238,4 +269,6 @@ PREPARATIONS: dict[str, Callable[[str, Dataset, Path, Path], Found]] = {
     "text": _text,
     "stories": _stories,
     "bpe": _bpe,
+    "retokenized": _retokenized,
+    "sentences": _sentences,
 }

@@ -96,6 +96,13 @@ class Subset(Model):
     per_class: PositiveInt
 
 
+class Retokenized(Model):
+    """The text of another data set in a byte-pair encoding that is trained on its train split."""
+
+    of: Name
+    vocabulary: PositiveInt
+
+
 class Dataset(Model):
     """One entry of the registry. Every count under `splits` is recomputed from the data when they are prepared."""
 
@@ -104,13 +111,25 @@ class Dataset(Model):
     licence: str
     homepage: str = ""
     note: str = ""
-    kind: Literal["boolean", "arithmetic", "cifar", "image-folder", "image-parquet", "text", "stories", "bpe"]
+    kind: Literal[
+        "boolean",
+        "arithmetic",
+        "cifar",
+        "image-folder",
+        "image-parquet",
+        "text",
+        "stories",
+        "bpe",
+        "retokenized",
+        "sentences",
+    ]
     preparation: PositiveInt = Field(description="raise it when the same members are prepared into something else")
     sources: tuple[Source, ...] = ()
     members: dict[RelativePath, Checksum] = {}
     trees: dict[RelativePath, Tree] = {}
     classes: RelativePath | None = Field(None, description="class list, a file in config/datasets")
     subset: Subset | None = None
+    retokenized: Retokenized | None = None
     tokenizer: Name | None = Field(None, description="the data set that holds the byte-pair encoding of the text")
     stories: dict[str, PositiveInt] = Field({}, description="how many stories of each split, from the first on")
     generated: Sha256 | None = Field(None, description="of the generated content, where nothing is downloaded")
@@ -119,7 +138,8 @@ class Dataset(Model):
     @property
     def needs(self) -> tuple[str, ...]:
         """Names of the data sets that must be prepared before this one."""
-        return tuple(name for name in (self.subset and self.subset.of, self.tokenizer) if name)
+        made_of = (self.subset and self.subset.of, self.retokenized and self.retokenized.of, self.tokenizer)
+        return tuple(name for name in made_of if name)
 
 
 class Registry(RootModel[dict[Name, Dataset]]):
@@ -182,14 +202,15 @@ def _parse(content: bytes) -> Registry:
 def dataset_version(name: str) -> str:
     """16 hex digits that change if and only if what identifies the prepared content changes.
 
-    sha256 of the canonical JSON of: preparation (kind and number), member checksums, class list, subset definition
-    (with the version of the set it is part of) and the hash of generated content; not addresses, texts and sizes.
+    sha256 of the canonical JSON of: preparation (kind and number), member checksums, class list, definition of a subset
+    or of a new encoding (with the version of the set it is made of) and the hash of generated content; not addresses,
+    texts and sizes.
     """
     return _version(load(), name)
 
 
 def _version(registry: Registry, name: str) -> str:
-    dataset, subset = registry[name], registry[name].subset
+    dataset, subset, retokenized = registry[name], registry[name].subset, registry[name].retokenized
     class_list = class_list_file(dataset)
     identity = {
         "kind": dataset.kind,
@@ -201,6 +222,9 @@ def _version(registry: Registry, name: str) -> str:
         "stories": dataset.stories,
         "generated": dataset.generated,
         "subset": {"of": _version(registry, subset.of), "per_class": subset.per_class} if subset else None,
+        "retokenized": {"of": _version(registry, retokenized.of), "vocabulary": retokenized.vocabulary}
+        if retokenized
+        else None,
     }
     stated = {key: value for key, value in identity.items() if value}
     canonical = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=True)

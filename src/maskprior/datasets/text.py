@@ -4,15 +4,51 @@ Shape letters: n tokens of a split, B sequences of a batch, T tokens of a sequen
 """
 
 import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maskprior.datasets import bpe, manifest
+from maskprior.datasets import bpe, manifest, registry, sentences
 
 VOCABULARY = 50257
+
+Tokens = NDArray[np.uint16]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A text as token ids, (n,) a split, with how many bytes of text a split is and what its tokens mean.
+
+    A text without a test split is tested on its validation split, as the paper's TinyStories is.
+    """
+
+    splits: dict[str, Tokens]
+    text_bytes: dict[str, int]
+    vocabulary: int
+    tokenizer_sha256: str
+    decode: Callable[[list[int]], str]
+
+
+def corpus(name: str) -> Corpus:
+    """The registered data set `name`; UserError (3) if it is not prepared. Generated sentences need no preparation."""
+    dataset = registry.load()[name]
+    if dataset.kind == "sentences":
+        found = {str(split): sentences.tokens(split) for split in sentences.SPLITS}
+        sizes = {split: len(tokens) for split, tokens in found.items()}
+        return Corpus(found, sizes, sentences.VOCABULARY, "bytes", lambda ids: bytes(ids).decode(errors="replace"))
+    folder, made = manifest.open_prepared(name)
+    if dataset.tokenizer is not None:
+        folder, _ = manifest.open_prepared(dataset.tokenizer)
+    tokenizer = bpe.tokenizer(folder)
+    found = {split: load(name, split) for split in dataset.splits}
+    sizes = {split: int(np.sum(made.statistics[split]["bytes"])) for split in found}
+    if "test" not in found:
+        found["test"], sizes["test"] = found["valid"], sizes["valid"]
+    return Corpus(found, sizes, tokenizer.get_vocab_size(), bpe.digest(folder), tokenizer.decode)
 
 
 def load(name: str, split: str) -> NDArray[np.uint16]:

@@ -2,7 +2,10 @@
 
 The prior is a pattern; it can live in the mask M or in the query-key logits, and it shows in the attention map.
 Neutral rows of the pattern are left out everywhere, since they ask for nothing. Softmax ignores a shift of a row, so
-logits are compared after centring each row. Shapes: B batch, L layers, H heads, N tokens, D width.
+logits are compared after centring each row. In a causal model the future is no entry: it is in no mean, no sum and no
+centring, and row 0, which sees itself alone, is neutral. A graded prior asks for a map, its own softmax before
+training, and is compared with the maps that attention, mask and logits give, each alone; its open entries are those
+that each row prefers most. Shapes: B batch, L layers, H heads, N tokens, D width.
 """
 
 import math
@@ -63,7 +66,10 @@ def position_open_mass(model: nn.Module, positions: Tensor, pattern: Pattern) ->
     found = []
     for index, module in enumerate(attentions(model)):
         opened, neutral = torch.from_numpy(pattern.open[index]), torch.from_numpy(pattern.neutral_rows[index])
-        attention = module.query_key_logits(inputs)[0].softmax(-1).cpu()
+        logits = module.query_key_logits(inputs)[0].cpu()
+        if module.causal:
+            logits = logits.masked_fill(~torch.from_numpy(pattern.visible), -math.inf)
+        attention = logits.softmax(-1)
         found.append(_row_mean((attention * opened).sum(-1), ~neutral))
     return torch.stack(found).numpy()
 
@@ -112,16 +118,17 @@ def measure_state(
         rows = ~torch.from_numpy(pattern.neutral_rows[index])
         target, opened, rows = (x.to(state.logits.device) for x in (target, opened, rows))
         logits, attention = state.logits.mean(0), state.attention.mean(0)
+        visible = visible_entries(module, logits)
         found = {
-            "map_alignment": alignment(attention, target, rows),
-            "query_key_alignment": alignment(logits, target, rows),
-            "query_key_gap": gap(logits, opened, rows),
+            "map_alignment": alignment(attention, target, rows, visible),
+            "query_key_alignment": alignment(_compared(logits, pattern, visible), target, rows, visible),
+            "query_key_gap": gap(logits, opened, rows, visible),
             "open_mass": _row_mean((attention * opened).sum(-1), rows),
-            "open_fraction": _row_mean(opened.float().mean(-1), rows),
+            "open_fraction": _row_mean(_open_fraction(opened, visible), rows),
             "kl_from_initial": _row_mean(_kl(start.attention[index], state.attention).mean(0), rows),
-            "position_share": position_share(state.logits, rows),
+            "position_share": position_share(state.logits, rows, visible),
             **_product_measures(query_key_products(module), start.products[index]),
-            **_mask_measures(module, start.mask[index], decayed[index], state, target, opened, rows),
+            **_mask_measures(module, start.mask[index], decayed[index], state, pattern, target, opened, rows),
             **_bounds(module, state),
         }
         layers.append(found)
@@ -148,6 +155,8 @@ class StepProbe:
         for module, state, gradients, before in zip(
             self.modules, self.states, self.gradients, self.before, strict=True
         ):
+            visible = visible_entries(module, state.logits)
+            share = _share(visible)
             query, key, mask = (
                 None if new is None or old is None else new - old
                 for new, old in zip(self._parameters(module), before, strict=True)
@@ -162,14 +171,15 @@ class StepProbe:
                 .square()
                 .mean(1)
                 .sqrt(),
-                "query_key_logit_step": _centred(moved).square().mean(dim=(0, 2, 3)).sqrt(),
+                "query_key_logit_step": (_centred(moved, visible).square().mean(dim=(0, 2, 3)) / share).sqrt(),
                 "mask_step": nothing,
                 "mask_logit_step": nothing,
             }
             if mask is not None and module.mask_logits is not None:
-                found["mask_step"] = mask.flatten(1).square().mean(1).sqrt()
+                found["mask_step"] = (mask.flatten(1).square().mean(1) / share).sqrt()
                 bias, old_bias = _bias(module.mask_logits, module), _bias(module.mask_logits - mask, module)
-                found["mask_logit_step"] = _centred(bias - old_bias).square().mean(dim=(1, 2)).sqrt()
+                moved = _centred(bias - old_bias, visible)
+                found["mask_logit_step"] = (moved.square().mean(dim=(1, 2)) / share).sqrt()
             layers.append(found)
         return {name: torch.stack([layer[name] for layer in layers]).numpy(force=True) for name in layers[0]}
 
@@ -194,26 +204,32 @@ class StepProbe:
         }
 
 
-def alignment(values: Tensor, target: Tensor, rows: Tensor) -> Tensor:
+def visible_entries(module: MaskedAttention, maps: Tensor) -> Tensor | None:
+    """The entries of a causal layer's maps (..., N, N) that exist, (N, N); None where all do."""
+    shape = maps.shape[-2:]
+    return torch.ones(shape, dtype=torch.bool, device=maps.device).tril() if module.causal else None
+
+
+def alignment(values: Tensor, target: Tensor, rows: Tensor, visible: Tensor | None = None) -> Tensor:
     """Cosine of row-centred values with the row-centred target over the informative rows: (H, N, N) -> (H,)."""
-    a, b = (_centred(x) * rows.unsqueeze(-1) for x in (values, target))
+    a, b = (_centred(x, visible) * rows.unsqueeze(-1) for x in (values, target))
     # A constant map points nowhere: its alignment is 0, not noise over noise.
     size = (a.square().sum((1, 2)) * b.square().sum((1, 2))).sqrt()
     cosine = (a * b).sum((1, 2)) / size.clamp_min(1e-12)
     return torch.where(rows.any(-1), cosine, math.nan)
 
 
-def gap(logits: Tensor, opened: Tensor, rows: Tensor) -> Tensor:
+def gap(logits: Tensor, opened: Tensor, rows: Tensor, visible: Tensor | None = None) -> Tensor:
     """Mean logit on open minus mean on closed entries, averaged over the informative rows: (H, N, N) -> (H,), nats."""
-    count = opened.sum(-1).clamp(1, opened.shape[-1] - 1)
-    on_open = (logits * opened).sum(-1) / count
-    on_closed = (logits * ~opened).sum(-1) / (opened.shape[-1] - count)
+    closed = ~opened if visible is None else ~opened & visible
+    on_open = (logits * opened).sum(-1) / opened.sum(-1).clamp_min(1)
+    on_closed = (logits * closed).sum(-1) / closed.sum(-1).clamp_min(1)
     return _row_mean(on_open - on_closed, rows)
 
 
-def position_share(logits: Tensor, rows: Tensor) -> Tensor:
+def position_share(logits: Tensor, rows: Tensor, visible: Tensor | None = None) -> Tensor:
     """|mean over inputs|^2 / mean of |.|^2 of the row-centred QK logits: (B, H, N, N) -> (H,), 0 to 1."""
-    centred = _centred(logits) * rows.unsqueeze(-1)
+    centred = _centred(logits, visible) * rows.unsqueeze(-1)
     total = centred.square().mean(0).sum((1, 2))
     return torch.where(total > 0, centred.mean(0).square().sum((1, 2)) / total, math.nan)
 
@@ -223,6 +239,7 @@ def _mask_measures(
     initial: Tensor | None,
     decayed: Tensor | None,
     state: LayerState,
+    pattern: Pattern,
     target: Tensor,
     opened: Tensor,
     rows: Tensor,
@@ -231,14 +248,16 @@ def _mask_measures(
     names = ("mask_alignment", "mask_gap", "override_ratio", "mask_drift", "mask_drift_beyond_decay")
     if module.mask_logits is None or initial is None:
         return dict.fromkeys(names, nothing)
-    bias = _bias(module.mask_logits, module)
-    spread = (_centred(state.logits).square().mean(0) * rows.unsqueeze(-1)).sum((1, 2))
-    spread = (spread / (rows.sum(-1) * rows.shape[-1]).clamp_min(1)).sqrt()
-    mask_gap = gap(bias, opened, rows)
-    drift = (module.mask_logits - initial).flatten(1).square().mean(1).sqrt()
-    beyond = nothing if decayed is None else (module.mask_logits - decayed).flatten(1).square().mean(1).sqrt()
+    bias, visible = _bias(module.mask_logits, module), visible_entries(module, state.logits)
+    spread = (_centred(state.logits, visible).square().mean(0) * rows.unsqueeze(-1)).sum((1, 2))
+    entries = rows.sum(-1) * rows.shape[-1] if visible is None else (rows * visible.sum(-1)).sum(-1)
+    spread = (spread / entries.clamp_min(1)).sqrt()
+    mask_gap = gap(bias, opened, rows, visible)
+    drift = _change(module.mask_logits, initial, visible)
+    beyond = nothing if decayed is None else _change(module.mask_logits, decayed, visible)
     override = torch.where(mask_gap > 0, spread / mask_gap, math.nan)
-    found = (alignment(bias, target, rows), mask_gap, override, drift, beyond)
+    aligned = alignment(_compared(bias, pattern, visible), target, rows, visible)
+    found = (aligned, mask_gap, override, drift, beyond)
     return dict(zip(names, found, strict=True))
 
 
@@ -250,6 +269,9 @@ def _bounds(module: MaskedAttention, state: LayerState) -> dict[str, Tensor]:
     if m is not None:
         slope = module.mask_scale * ((-m).sigmoid() if module.form == "log_sigmoid" else torch.ones_like(m))
     found = sensitivities(queries, keys, state.attention[few], slope)
+    if module.causal:
+        # All of them are 0 in the future, and their mean is to be that over the entries that exist.
+        found = {name: value / _share(visible_entries(module, state.logits)) for name, value in found.items()}
     # The theorem is about a softmax; a Hadamard-masked map is none.
     undefined = m is not None and module.form == "hadamard"
     return {name: torch.full_like(value, math.nan) for name, value in found.items()} if undefined else found
@@ -266,8 +288,35 @@ def _per_head(parameter: Tensor, module: MaskedAttention) -> Tensor:
     return parameter.reshape(module.heads, -1)
 
 
-def _centred(values: Tensor) -> Tensor:
-    return values - values.mean(-1, keepdim=True)
+def _centred(values: Tensor, visible: Tensor | None) -> Tensor:
+    """Values minus the mean of their row; of a causal map the visible entries alone, 0 elsewhere."""
+    if visible is None:
+        return values - values.mean(-1, keepdim=True)
+    mean = (values * visible).sum(-1, keepdim=True) / visible.sum(-1, keepdim=True)
+    return (values - mean) * visible
+
+
+def _compared(logits: Tensor, pattern: Pattern, visible: Tensor | None) -> Tensor:
+    """What is compared with the pattern's target: the logits, or for a graded prior the map they alone would give."""
+    if pattern.graded is None:
+        return logits
+    return (logits if visible is None else logits.masked_fill(~visible, -math.inf)).softmax(-1)
+
+
+def _share(visible: Tensor | None) -> float:
+    """The part of a map's entries that exist."""
+    return 1.0 if visible is None else float(visible.float().mean())
+
+
+def _change(new: Tensor, old: Tensor, visible: Tensor | None) -> Tensor:
+    """RMS difference of two masks over the entries that exist: (H, N, N) -> (H,)."""
+    difference = new - old if visible is None else (new - old) * visible
+    return (difference.flatten(1).square().mean(1) / _share(visible)).sqrt()
+
+
+def _open_fraction(opened: Tensor, visible: Tensor | None) -> Tensor:
+    """Open entries among those of the row that exist: (H, N, N) -> (H, N)."""
+    return opened.float().mean(-1) if visible is None else opened.sum(-1) / visible.sum(-1)
 
 
 def _kl(p: Tensor, q: Tensor) -> Tensor:
