@@ -15,7 +15,7 @@ from maskprior.datasets import text
 from maskprior.datasets.text import Tokens
 from maskprior.training.loop import Progress
 
-WINDOWS = 32
+WINDOWS = 8
 
 
 def token_losses(model: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
