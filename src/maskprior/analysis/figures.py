@@ -39,6 +39,7 @@ COLOURS = {
     "mask_fixed": SKY,
     "mimetic": ORANGE,
     "impulse": RED,
+    "mask+alibi": GREEN,
 }
 DASHES: dict[str, Any] = {
     "default+position18": (0, (1, 1)),
@@ -46,6 +47,8 @@ DASHES: dict[str, Any] = {
     "structured_opt": (0, (4, 1, 1, 1)),
     "structured_opt+position18": (0, (4, 1, 1, 1, 1, 1)),
     "mask_zero": (0, (2, 1)),
+    "mimetic": (0, (4, 1.5)),
+    "mask+alibi": (0, (4, 1, 1, 1)),
 }
 # The tokens of an arithmetic input; no other input has as many.
 DIGIT_TOKENS = ("a_2", "a_1", "a_0", "b_2", "b_1", "b_0")

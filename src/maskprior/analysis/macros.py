@@ -36,6 +36,10 @@ MORE = {
     ],
     "arithmetic": ["seen_sequence_accuracy", "seen_digit_accuracy", "seen_loss"],
     "vision": ["last_top1"],
+    "language": [
+        *("val_perplexity_exact", "test_perplexity_exact", "val_bits_per_byte", "test_bits_per_byte"),
+        *("mask_slope_initial", "mask_slope_final", "attention_reach_initial", "attention_reach_final"),
+    ],
 }
 # Experiments whose text speaks of runs at the paper's scale, whatever scale is chosen.
 AT_PAPER = ("arithmetic",)

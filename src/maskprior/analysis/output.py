@@ -51,6 +51,7 @@ VARIANTS = {
     "norm_pool": "LayerNorm before the mean",
     "blockself": "pattern with self",
     "layered": "pattern in the first layer",
+    "alibi": "ALiBi slopes",
 }
 # What the paper prints of each experiment, in the order of its tables.
 METRICS = {
@@ -63,6 +64,8 @@ METRIC_NAMES = {
     "best_top1": "best top-1",
     "last_top1": "last top-1",
     "val_perplexity": "validation perplexity",
+    "val_perplexity_exact": "validation perplexity of the whole text",
+    "test_perplexity_exact": "test perplexity of the whole text",
 }
 # Endings of the metrics that are printed with two decimals: percentages, perplexities as in the paper, and what is left
 # of a prior.
@@ -75,7 +78,7 @@ LEFT_OF_A_PRIOR = tuple(
     }.items()
     for when in moments
 )
-TWO_DECIMALS = ("accuracy", "top1", "perplexity", *LEFT_OF_A_PRIOR)
+TWO_DECIMALS = ("accuracy", "top1", "perplexity", "perplexity_exact", *LEFT_OF_A_PRIOR)
 NOTHING = "--"
 
 

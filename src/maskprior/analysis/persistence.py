@@ -167,7 +167,8 @@ def gap(arrays: Mapping[str, Array]) -> Array:
 def scalars(arrays: Mapping[str, Array]) -> dict[str, float]:
     """What is left of the prior, as metrics of a run: `<quantity>_initial`, `_final` and their ratio `_retention`.
 
-    Quantities: the alignments of the levels that are defined, `strength` and `gap`.
+    Quantities: the alignments of the levels that are defined, `strength` and `gap`; of a causal run also
+    `distance_scalars`.
     """
     start, end = strength(arrays)
     found: dict[str, float] = {"strength_initial": start, "strength_final": end}
@@ -176,4 +177,24 @@ def scalars(arrays: Mapping[str, Array]) -> dict[str, float]:
     for quantity, values in (series | {"gap": gap(arrays)}).items():
         numbers = {"initial": values[0], "final": values[-1], "retention": retention(values, start)[-1]}
         found |= {f"{quantity}_{word}": float(v) for word, v in numbers.items()}
-    return {name: value for name, value in found.items() if math.isfinite(value)}
+    return {name: value for name, value in found.items() if math.isfinite(value)} | distance_scalars(arrays)
+
+
+def distance_scalars(arrays: Mapping[str, Array]) -> dict[str, float]:
+    """What the profiles over distances of a causal run say, mean over layers and heads, before and after training.
+
+    mask_slope: M of a token itself minus M of the one before it. attention_reach: how far back a row looks, its mean
+    distance weighted by its attention, in tokens, mean over the rows.
+    """
+    found = {}
+    for word in ("initial", "final"):
+        if (name := f"profile/mask_{word}") in arrays:
+            mask = np.asarray(arrays[name], dtype=np.float64)
+            found[f"mask_slope_{word}"] = float((mask[..., 0] - mask[..., 1]).mean())
+        if (name := f"profile/attention_{word}") in arrays:
+            profile = np.asarray(arrays[name], dtype=np.float64).reshape(-1, arrays[name].shape[-1])
+            tokens = profile.shape[-1]
+            distance = np.arange(tokens)
+            # The profile is a mean over the rows that reach so far; their number makes it a sum over rows again.
+            found[f"attention_reach_{word}"] = float((profile * (tokens - distance) * distance).sum(1).mean() / tokens)
+    return found

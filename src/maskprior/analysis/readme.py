@@ -19,6 +19,7 @@ BEGIN, END = "<!-- results: generated from the records -->", "<!-- /results -->"
 # What an experiment's losses are, under its table.
 EXPLAINED = {
     "boolean": "loss is the mean squared error on the whole domain",
+    "language": "perplexity is the paper's estimate on random windows, per token of the scale's own tokenizer",
     "arithmetic": "loss is the cross-entropy per digit in nats on held-out pairs",
 }
 

@@ -51,6 +51,15 @@ def corpus(name: str) -> Corpus:
     return Corpus(found, sizes, tokenizer.get_vocab_size(), bpe.digest(folder), tokenizer.decode)
 
 
+def random_corpus(name: str, *, size: int = 4096) -> Corpus:
+    """Uniform random tokens of the encoding of the registered data set `name`: to try out a run without its text."""
+    dataset = registry.load()[name]
+    vocabulary = dataset.retokenized.vocabulary if dataset.retokenized else VOCABULARY
+    random = np.random.Generator(np.random.PCG64(0))
+    found = {split: random.integers(vocabulary, size=size, dtype=np.uint16) for split in ("train", "valid", "test")}
+    return Corpus(found, dict.fromkeys(found, size), vocabulary, "random", lambda ids: " ".join(map(str, ids)))
+
+
 def load(name: str, split: str) -> NDArray[np.uint16]:
     """GPT-2 token ids of a split as one sequence, (n,), mapped from disk. UserError (3) if it is not prepared."""
     folder, _ = manifest.open_prepared(name)

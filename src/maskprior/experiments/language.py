@@ -40,8 +40,16 @@ Arrays = dict[str, np.ndarray]
 
 def prepare(config: LanguageConfig, seed: int, device: str) -> Prepared:
     """The run of this configuration and seed. All methods of a seed share weights, batches and dropout."""
+    return prepare_on(text.corpus(config.dataset), config, seed, device)
+
+
+def prepare_without_data(config: LanguageConfig, seed: int, device: str) -> Prepared:
+    """The run on random tokens: for trying out what it costs where its text is missing."""
+    return prepare_on(text.random_corpus(config.dataset), config, seed, device)
+
+
+def prepare_on(corpus: Corpus, config: LanguageConfig, seed: int, device: str) -> Prepared:
     make_deterministic()
-    corpus = text.corpus(config.dataset)
     m, block = config.model, config.model.block
     pattern = priors.pattern(config.mask.prior, layers=m.layers, heads=m.heads, tokens=block, scale=config.mask.scale)
     model = build_model(config, corpus.vocabulary, seed).to(device)
