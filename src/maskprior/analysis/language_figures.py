@@ -1,6 +1,6 @@
 """Figures 7 and 8: learning curves of the language models, and where mask and attention put weight over distances."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,6 +14,7 @@ from maskprior.analysis.aggregate import t_interval
 from maskprior.analysis.figures import COLOURS, DASHES, GRAY, SOFTER, WIDTH, Array
 from maskprior.analysis.output import method_name, task_name
 from maskprior.analysis.records import Entry, cells
+from maskprior.patterns.language import mask_logits
 
 NEAR = 4  # distances at which M itself is shown: beyond them its prior drowns all change
 
@@ -67,9 +68,10 @@ def _line(ax: Axes, method: str, runs: dict[int, tuple[Array, Array]]) -> None:
 
 
 def profiles(entries: Sequence[Entry], methods: Sequence[str]) -> Figure:
-    """A row per task: M by distance, its change, then the attention by distance before and after training.
+    """A row per task: M by distance, what training added to it, then the attention by distance before and after.
 
-    Means over layers, heads, rows and completed seeds; a thin line is one layer of the paper's mask.
+    Added: beyond what weight decay alone makes of M. Means over layers, heads, rows and completed seeds; a thin line is
+    one layer of the paper's mask.
     """
     tasks = list(dict.fromkeys(entry.run.task for entry in entries))
     size = (WIDTH, 1.6 * len(tasks) + 0.5)
@@ -86,8 +88,9 @@ def profiles(entries: Sequence[Entry], methods: Sequence[str]) -> Figure:
                 first, last = (_mean(done, f"profile/mask_{word}") for word in ("initial", "final"))
                 mask.plot(first.mean(0)[: NEAR + 1], color=style["color"], linestyle=":", linewidth=1)
                 mask.plot(last.mean(0)[: NEAR + 1], **style)
-                _by_distance(change, (last - first).mean(0), **style)
-                for layer in last - first if method == "mask" else []:
+                added = last - decayed(done[0].record.config["optimizer"]) * first if done[0].record else last
+                _by_distance(change, added.mean(0), **style)
+                for layer in added if method == "mask" else []:
                     _by_distance(change, layer, color=style["color"], linewidth=0.4, alpha=0.6)
             for ax, word in ((before, "initial"), (after, "final")):
                 profile = _mean(done, f"profile/attention_{word}").mean(0)
@@ -98,12 +101,28 @@ def profiles(entries: Sequence[Entry], methods: Sequence[str]) -> Figure:
             ax.set_yscale("log")
             ax.set_ylim(1e-5, 1.5)
             ax.yaxis.set_minor_formatter(NullFormatter())
-    titles = ("M, before (dotted)\nand after", "change of M", "attention before", "attention after")
+    titles = ("M, before (dotted)\nand after", "learned change\nof M", "attention before", "attention after")
     for ax, title in zip(axes[0], titles, strict=True):
         ax.set_title(title)
     for ax, unit in zip(axes[-1], ("distance", *3 * ("distance + 1",)), strict=True):
         ax.set_xlabel(unit)
     return _legend(figure, axes, methods)
+
+
+def decayed(optimizer: Mapping[str, Any]) -> float:
+    """What AdamW's decay alone leaves of an M of 1: the product of 1 - rate x decay over a cosine schedule's steps."""
+    done = np.arange(optimizer["steps"]) / optimizer["steps"]
+    rates = optimizer["lr"] * optimizer["mask_lr_multiplier"] * 0.5 * (1 + np.cos(np.pi * done))
+    return float(np.prod(1 - rates * optimizer["mask_weight_decay"]))
+
+
+def _added(entry: Entry) -> Array:
+    """What training added to M beyond weight decay in the first head, (L, N, N)."""
+    assert entry.record is not None
+    config, change = entry.record.config, entry.arrays["mask_change_first_head"].astype(np.float64)
+    model, mask = config["model"], config["mask"]
+    start = mask_logits(mask["prior"], heads=model["heads"], tokens=model["block"], scale=mask["scale"])[0]
+    return change + (1 - decayed(config["optimizer"])) * start
 
 
 def _by_distance(ax: Axes, profile: Array, **style: Any) -> None:
@@ -117,13 +136,12 @@ def _mean(entries: Sequence[Entry], name: str) -> Array:
 
 
 def mask_changes(entries: Sequence[Entry], *, seed: int = 0, tokens: int = 24) -> Figure:
-    """What training added to M, first head: a row per task, a column per layer; the first `tokens` tokens."""
+    """What training added to M beyond weight decay, first head: a row per task, a column per layer; `tokens` tokens."""
     tasks = list(dict.fromkeys(entry.run.task for entry in entries))
     found = {
         entry.run.task: entry for entry in entries if entry.run.method_variant == "mask" and entry.run.seed == seed
     }
-    changes = {task: found[task].arrays.get("mask_change_first_head") for task in tasks if task in found}
-    shown = {task: c.astype(np.float64)[:, :tokens, :tokens] for task, c in changes.items() if c is not None}
+    shown = {task: _added(entry)[:, :tokens, :tokens] for task, entry in found.items() if entry.record}
     layers = max((len(c) for c in shown.values()), default=1)
     limit = max((float(np.abs(c).max()) for c in shown.values()), default=1.0) or 1.0
     size = (WIDTH, WIDTH / (layers + 0.8) * len(tasks) + 0.35)
@@ -150,7 +168,7 @@ def mask_changes(entries: Sequence[Entry], *, seed: int = 0, tokens: int = 24) -
     if image is not None:
         bar = figure.colorbar(image, ax=axes, shrink=0.8, aspect=18, pad=0.02)
         bar.ax.set_ylim(-limit, limit)
-        bar.set_label("change of M")
+        bar.set_label("learned change of M")
         bar.outline.set_linewidth(0.5)
     return figure
 
