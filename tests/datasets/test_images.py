@@ -136,3 +136,30 @@ def test_imagenet100_14class_32px(prepared):
     assert validation.pixels.shape == (700, 3, 32, 32)
     assert validation.labels.bincount().tolist() == [50] * 14
     assert validation.classes[0] == "n03085013"
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_skipping_leaves_the_other_batches_as_they_are(tiny, in_memory):
+    def epoch(skip):
+        if in_memory:
+            return list(images.train_batches(images.load("tiny", "train"), batch_size=5, seed=1, epoch=2, skip=skip))
+        kept = {"batch_size": 5, "seed": 1, "epoch": 2, "train": True}
+        return list(images.loader("tiny", "train", noisy, skip=skip, **kept))
+
+    whole = epoch(0)
+    assert len(whole) == 2
+    rest = epoch(1)
+    assert len(rest) == 1
+    assert torch.equal(rest[0][0], whole[1][0])
+    assert torch.equal(rest[0][1], whole[1][1])
+    assert epoch(2) == []
+
+
+def test_a_loader_of_some_rows_has_them_in_their_order(tiny):
+    rows = np.array([7, 0, 2])
+    found = list(images.loader("tiny", "train", noisy, batch_size=2, seed=0, epoch=0, train=False, rows=rows))
+    assert torch.cat([labels for _, labels in found]).tolist() == [1, 0, 2]
+
+
+def test_labels_alone(tiny):
+    assert images.load_labels("tiny", "train").tolist() == images.load("tiny", "train").labels.tolist()

@@ -44,6 +44,32 @@ def test_the_sum_of_a_cosine_is_half_the_steps():
     assert sum(schedule(config(steps=8640), step) for step in range(8640)) == pytest.approx(4320.5)
 
 
+class Halving(OptimizerConfig):
+    def factor(self, step: int) -> float:
+        return 0.5**step
+
+
+def test_a_configuration_may_bring_its_own_schedule():
+    own = Halving(**config(mask_lr_multiplier=10.0).model_dump())
+    m, w = (nn.Parameter(torch.ones(2)) for _ in range(2))
+    optimizer = build_optimizer(own, masks=[m], others=[w])
+    set_learning_rate(optimizer, own, 3)
+    assert [group["lr"] for group in optimizer.param_groups] == pytest.approx([1e-2 / 8, 1e-3 / 8])
+
+
+def test_what_is_never_decayed_moves_by_its_gradient_alone():
+    """AdamW with a gradient of 0 leaves it where it is, and shrinks the others by 1 - lr decay."""
+    decayed, undecayed = (nn.Parameter(torch.ones(2)) for _ in range(2))
+    optimizer = build_optimizer(
+        config(name="adamw", lr=0.1, weight_decay=0.5), masks=[], others=[decayed], undecayed=[undecayed]
+    )
+    for parameter in (decayed, undecayed):
+        parameter.grad = torch.zeros(2)
+    optimizer.step()
+    assert undecayed.tolist() == [1, 1]
+    assert decayed.tolist() == pytest.approx([0.95, 0.95])
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_trained_parameter_is_in_one_group_and_no_other(method):
     setup = boolean.prepare(smoke(method=method), 0, "cpu").setup

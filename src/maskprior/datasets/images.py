@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -21,7 +20,7 @@ from PIL import Image
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from maskprior.datasets import manifest, packed
+from maskprior.datasets import manifest, packed, registry, synthetic
 from maskprior.errors import DATA, UserError
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -52,6 +51,11 @@ class Images:
 
 def load(name: str, split: str) -> Images:
     """A split of a data set whose images all have one size. UserError (3) if it is not prepared."""
+    if _is_synthetic(name):
+        pixels, labels = synthetic.images(split)
+        return Images(
+            torch.from_numpy(pixels), torch.from_numpy(labels), synthetic.MEAN, synthetic.STD, synthetic.CLASSES
+        )
     folder, made = manifest.open_prepared(name)
     classes = tuple((folder / "classes.txt").read_text(encoding="utf-8").splitlines())
     if (folder / f"{split}-images.npy").is_file():
@@ -67,15 +71,25 @@ def load(name: str, split: str) -> Images:
     return Images(torch.from_numpy(np.ascontiguousarray(pixels)), torch.from_numpy(labels), mean, std, classes)
 
 
+def load_labels(name: str, split: str) -> NDArray[np.int64]:
+    """The labels of a split, (N,). UserError (3) if the data set is not prepared."""
+    if _is_synthetic(name):
+        return synthetic.images(split)[1]
+    folder, _ = manifest.open_prepared(name)
+    labels: NDArray[np.int64] = np.load(folder / f"{split}-labels.npy")
+    return labels
+
+
 def epoch_order(size: int, *, seed: int, epoch: int) -> NDArray[np.int64]:
     """The rows 0 … size - 1 in the random order of an epoch."""
     return _generator(seed, epoch).permutation(size)
 
 
 def train_batches(
-    images: Images, *, batch_size: int, seed: int, epoch: int, padding: int = 4
+    images: Images, *, batch_size: int, seed: int, epoch: int, skip: int = 0, padding: int = 4
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """One epoch of normalised float32 batches (B, C, S, S) with labels (B,), shuffled, the incomplete last one dropped.
+    """One epoch of normalised float32 batches (B, C, S, S) with labels (B,), shuffled, the incomplete last one dropped
+    and without the first `skip` ones.
 
     Each image is padded by `padding` zero pixels on every side, cut back to S x S at a random place and mirrored with
     probability 1/2. What happens to row i depends on (seed, epoch, i) alone.
@@ -84,7 +98,7 @@ def train_batches(
     top, left = (torch.from_numpy(generator.integers(0, 2 * padding + 1, size=len(images))) for _ in range(2))
     mirrored = torch.from_numpy(generator.integers(0, 2, size=len(images)).astype(bool))
     order = torch.from_numpy(epoch_order(len(images), seed=seed, epoch=epoch))
-    for start in range(0, len(images) - batch_size + 1, batch_size):
+    for start in range(skip * batch_size, len(images) - batch_size + 1, batch_size):
         rows = order[start : start + batch_size]
         pixels = crop_and_mirror(images.pixels[rows], top[rows], left[rows], mirrored[rows], padding=padding)
         yield images.normalise(pixels), images.labels[rows]
@@ -117,20 +131,25 @@ def loader(
     seed: int,
     epoch: int,
     train: bool,
+    skip: int = 0,
+    rows: NDArray[np.int64] | None = None,
     workers: int = 0,
 ) -> DataLoader[tuple[Tensor, Tensor]]:
-    """Batches (B, C, S, S), (B,) of one epoch of transformed images.
+    """Batches (B, C, S, S), (B,) of one epoch of transformed images, without the first `skip` ones.
 
-    train: shuffled as `epoch_order`, incomplete last batch dropped; else all images in order. The transform may draw
-    from Python's, numpy's and torch's global generators: they are seeded per image from (seed, epoch, row)
+    train: shuffled as `epoch_order`, incomplete last batch dropped; else all images, or `rows`, in order. The transform
+    may draw from Python's, numpy's and torch's global generators: they are seeded per image from (seed, epoch, row)
     and put back.
     """
     images = _Epoch(name, split, transform, seed, epoch)
-    order = epoch_order(len(images), seed=seed, epoch=epoch) if train else np.arange(len(images))
+    if train:
+        order = epoch_order(len(images), seed=seed, epoch=epoch)
+    else:
+        order = np.arange(len(images)) if rows is None else rows
     return DataLoader(
         images,
         batch_size=batch_size,
-        sampler=order.tolist(),
+        sampler=order[skip * batch_size :].tolist(),
         num_workers=workers,
         drop_last=train,
         generator=torch.Generator().manual_seed(seed),  # or the loader would advance torch's global generator
@@ -139,21 +158,20 @@ def loader(
 
 class _Epoch(Dataset[tuple[Tensor, Tensor]]):
     def __init__(self, name: str, split: str, transform: Transform, seed: int, epoch: int) -> None:
-        folder, _ = manifest.open_prepared(name)
-        self._image, self._labels = _reader(folder, split)
+        self._image, self._labels = _reader(name, split)
         self._transform, self._seed, self._epoch = transform, seed, epoch
 
     def __len__(self) -> int:
         return len(self._labels)
 
     def __getitem__(self, row: int) -> tuple[Tensor, Tensor]:
-        with _seeded(self._seed, self._epoch, row):
+        with seeded(self._seed, self._epoch, row):
             return self._transform(self._image(row)), torch.tensor(self._labels[row])
 
 
 class _DenseImage:
-    def __init__(self, path: Path) -> None:
-        self._pixels = np.load(path, mmap_mode="r")
+    def __init__(self, pixels: NDArray[np.uint8]) -> None:
+        self._pixels = pixels
 
     def __call__(self, row: int) -> Image.Image:
         return Image.fromarray(self._pixels[row].transpose(1, 2, 0))
@@ -167,11 +185,21 @@ class _PackedImage:
         return _decode(self._source, row)
 
 
-def _reader(folder: Path, split: str) -> tuple[Callable[[int], Image.Image], NDArray[np.int64]]:
+def _reader(name: str, split: str) -> tuple[Callable[[int], Image.Image], NDArray[np.int64]]:
+    if _is_synthetic(name):
+        pixels, labels = synthetic.images(split)
+        return _DenseImage(pixels), labels
+    folder, _ = manifest.open_prepared(name)
     if (folder / f"{split}-images.npy").is_file():
-        return _DenseImage(folder / f"{split}-images.npy"), np.load(folder / f"{split}-labels.npy")
+        return _DenseImage(np.load(folder / f"{split}-images.npy", mmap_mode="r")), np.load(
+            folder / f"{split}-labels.npy"
+        )
     source = packed.read(folder, split)
     return _PackedImage(source), source.labels
+
+
+def _is_synthetic(name: str) -> bool:
+    return registry.load()[name].kind == "synthetic"
 
 
 def _decode(source: packed.Packed, row: int) -> Image.Image:
@@ -184,7 +212,7 @@ def _generator(*key: int) -> np.random.Generator:
 
 
 @contextmanager
-def _seeded(*key: int) -> Iterator[None]:
+def seeded(*key: int) -> Iterator[None]:
     """Seed the global generators from `key` for the body, then restore them."""
     seeds = np.random.SeedSequence(key).generate_state(3)
     python, legacy = random.getstate(), np.random.get_state()

@@ -2,7 +2,7 @@
 
 The same members give the same bytes on every machine. Files by kind of data:
 boolean, arithmetic,  only the manifest: the content is generated where it is used, here its hash is checked
-sentences
+sentences, synthetic
 cifar                 <split>-images.npy (N, 3, 32, 32) uint8, <split>-labels.npy (N,) int64, classes.txt
 image-*               <split>-images.bin, <split>-offsets.npy (N + 1,), <split>-labels.npy (N,) int64, classes.txt
 text, stories         <split>.npy (tokens,) uint16
@@ -21,7 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskprior import paths
-from maskprior.datasets import acquire, arithmetic, boolean, bpe, checksums, cifar, manifest, packed, sentences
+from maskprior.datasets import (
+    acquire,
+    arithmetic,
+    boolean,
+    bpe,
+    checksums,
+    cifar,
+    manifest,
+    packed,
+    sentences,
+    synthetic,
+)
 from maskprior.datasets.download import space_errors
 from maskprior.datasets.manifest import Manifest
 from maskprior.datasets.registry import Checksum, Dataset, class_names, dataset_version, load
@@ -96,10 +107,13 @@ def _describe(name: str, dataset: Dataset, found: Found, folder: Path) -> Manife
 
 def generated_problem(name: str, dataset: Dataset) -> str | None:
     """What differs between the registered hash and what is generated; None if nothing does."""
-    if dataset.kind == "boolean":
-        digest = _boolean_digest(_task(name))
-    else:
-        digest = sentences.content_hash() if dataset.kind == "sentences" else arithmetic.content_hash(_task(name))
+    digests: dict[str, Callable[[], str]] = {
+        "boolean": lambda: _boolean_digest(_task(name)),
+        "arithmetic": lambda: arithmetic.content_hash(_task(name)),
+        "sentences": sentences.content_hash,
+        "synthetic": synthetic.content_hash,
+    }
+    digest = digests[dataset.kind]()
     return None if digest == dataset.generated else f"found sha256 {digest}, expected {dataset.generated}"
 
 
@@ -132,6 +146,11 @@ def _arithmetic(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
 def _sentences(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
     _require_generated(name, dataset)
     return Found({split: {"tokens": len(sentences.tokens(split))} for split in sentences.SPLITS}, {})
+
+
+def _synthetic(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
+    _require_generated(name, dataset)
+    return Found({split: _image_counts(synthetic.images(split)[1]) for split in synthetic.SIZES}, {})
 
 
 def _cifar(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
@@ -263,6 +282,7 @@ def _bpe(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
 PREPARATIONS: dict[str, Callable[[str, Dataset, Path, Path], Found]] = {
     "boolean": _boolean,
     "arithmetic": _arithmetic,
+    "synthetic": _synthetic,
     "cifar": _cifar,
     "image-folder": _image_folder,
     "image-parquet": _image_parquet,

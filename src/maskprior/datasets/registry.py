@@ -114,6 +114,7 @@ class Dataset(Model):
     kind: Literal[
         "boolean",
         "arithmetic",
+        "synthetic",
         "cifar",
         "image-folder",
         "image-parquet",

@@ -50,10 +50,11 @@ class Series:
 
 
 class Trace:
-    """The function during training: `measure()` at `trace_steps`, and the mean training loss between them."""
+    """The function during training: `measure()` at `trace_steps` or every so many steps, and the mean training loss
+    between them."""
 
-    def __init__(self, steps: int, measure: Callable[[], dict[str, Any]]) -> None:
-        self.wanted = set(trace_steps(steps))
+    def __init__(self, steps: int, measure: Callable[[], dict[str, Any]], *, every: int | None = None) -> None:
+        self.wanted = set(trace_steps(steps) if every is None else range(0, steps + 1, every))
         self.measure = measure
         self.series = Series()
 

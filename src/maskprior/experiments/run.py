@@ -31,7 +31,7 @@ def execute(run: Run, *, device: str = "auto", progress: Progress | None = None)
         labels=outcome.labels,
         arrays_sha256=arrays_sha256,
         config=resolve(run).model_dump(),
-        environment=environment.describe(device) | {"seconds": round(losses.seconds, 1)},
+        environment=environment.describe(device) | {"seconds": round(losses.seconds, 1)} | outcome.environment,
     )
     write_record(path, record, packed)
     checkpoint.unlink(missing_ok=True)

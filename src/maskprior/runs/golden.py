@@ -30,7 +30,7 @@ Execute = Callable[..., Path]
 
 
 class Golden(BaseModel):
-    """The golden records of an experiment. `environment`: as in a record, without the seconds."""
+    """The golden records of an experiment. `environment`: as in a record, without how long it took."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -74,7 +74,7 @@ def write_golden(experiment: str, execute: Execute, *, jobs: int = 1) -> None:
     where: dict[str, Any] = {}
     for run, record in zip(runs, _train(runs, execute, jobs), strict=True):
         found[run.name] = numbers(record)
-        where = {key: value for key, value in record.environment.items() if key != "seconds"}
+        where = {key: value for key, value in record.environment.items() if key not in ("seconds", "speed")}
         print(f"[{len(found)}/{len(runs)}] {run.name}", flush=True)
     content = Golden(environment=where, runs=found).model_dump()
     write_atomically(golden_file(experiment), (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())

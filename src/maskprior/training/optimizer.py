@@ -2,11 +2,20 @@
 
 import math
 from collections.abc import Iterable
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import nn
 
 from maskprior.config.base import OptimizerConfig
+
+
+@runtime_checkable
+class OwnSchedule(Protocol):
+    """A configuration with a schedule of its own."""
+
+    def factor(self, step: int) -> float:
+        """The learning rate of the step that follows `step` updates, in units of `lr`."""
 
 
 def build_optimizer(
@@ -15,12 +24,14 @@ def build_optimizer(
     masks: Iterable[nn.Parameter],
     query_keys: Iterable[nn.Parameter] = (),
     others: Iterable[nn.Parameter] = (),
+    undecayed: Iterable[nn.Parameter] = (),
 ) -> torch.optim.Optimizer:
-    """Three groups: M, W_Q and W_K, and the rest, each with its weight decay and learning-rate multiplier."""
+    """Groups with their weight decay and learning-rate multiplier: M, W_Q and W_K, the rest, what is never decayed."""
     wanted = [
         (masks, config.mask_weight_decay, config.mask_lr_multiplier),
         (query_keys, config.weight_decay, config.query_key_lr_multiplier),
         (others, config.weight_decay, 1.0),
+        (undecayed, 0.0, 1.0),
     ]
     groups = []
     for parameters, decay, multiplier in wanted:
@@ -40,7 +51,9 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, config: OptimizerConfig,
 
 
 def schedule(config: OptimizerConfig, step: int) -> float:
-    """Linear warm-up to 1, then constant or a cosine that reaches 0 after the last step."""
+    """The configuration's own schedule, or linear warm-up to 1, then constant or a cosine to 0 after the last step."""
+    if isinstance(config, OwnSchedule):
+        return config.factor(step)
     if step < config.warmup_steps:
         return (step + 1) / config.warmup_steps
     if config.schedule == "constant":
