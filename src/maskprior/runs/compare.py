@@ -39,9 +39,7 @@ SMOKE_TOLERANCES = (
 )
 TOLERANCES = (
     *ANY_STEP,
-    Tolerance(
-        "*top1", 1, 0, "percent; images near a border between classes may cross it"
-    ),
+    Tolerance("*top1", 1, 0, "percent; images near a border between classes may cross it"),
     Tolerance("loss_head*", 1e-5, 1e-4, "32 updates: SSE instead of AVX2 moved no loss by more than 3e-7 of its value"),
     Tolerance("init_fidelity*", 1e-5, 1e-4, "measured before training: rounding alone"),
     Tolerance("*accuracy", 1, 0, "percent; inputs near the threshold may cross it where the loss moves a little"),
