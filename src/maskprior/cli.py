@@ -100,6 +100,26 @@ def run(
     typer.echo(relative(path))
 
 
+@app.command("dry-run")
+def dry_run(
+    experiment: Annotated[str, typer.Argument(help="vision, …")],
+    task: Annotated[str, typer.Argument(help="cifar10, …")],
+    method: Annotated[str, typer.Argument(help="mask, …; with a variant: default+position18")],
+    scale: Annotated[str, typer.Option(help="smoke, reduced or paper")] = "paper",
+    seed: int = 0,
+    memory: Annotated[int, typer.Option(min=1, help="MiB that one part's activations may take")] = 1024,
+) -> None:
+    """Build a run exactly and do one real update on the CPU, in parts that fit the memory; nothing is written."""
+    from maskprior.runs import environment
+    from maskprior.runs.spec import make_run
+
+    chosen = make_run(experiment, task, method, scale=_settings(scale=scale).scale, seed=seed)
+    environment.pin()
+    from maskprior.experiments import dry_run
+
+    typer.echo(dry_run.text(dry_run.rehearse(chosen, memory_mib=memory)))
+
+
 @app.command()
 def show(
     record: Annotated[str, typer.Argument(help="a record's path, or a run's name (boolean/2parity/mask/seed0)")],

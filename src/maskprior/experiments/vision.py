@@ -17,7 +17,7 @@ from maskprior.diagnostics.persistence import layer_states, position_open_mass
 from maskprior.experiments.observers import Arrays, Persistence, Trace
 from maskprior.experiments.outcome import Outcome, Prepared
 from maskprior.experiments.token import fidelity
-from maskprior.experiments.vision_data import Batch, Pictures, Rows, evenly, open_pictures, training_batches
+from maskprior.experiments.vision_data import Batch, Noise, Pictures, Rows, evenly, open_pictures, training_batches
 from maskprior.initialization.mask import write_mask
 from maskprior.initialization.mimetic import write_mimetic_query_key, write_mimetic_value_out
 from maskprior.initialization.structured import write_structured_svd
@@ -33,8 +33,16 @@ VALUE_OUT = 1  # the method's second stream: W_V and W_O are the same for all me
 
 def prepare(config: VisionConfig, seed: int, device: str) -> Prepared:
     """The run of this configuration and seed. All methods of a seed share other weights, images and augmentation."""
+    return prepare_with(open_pictures(config, seed, device), config, seed, device)
+
+
+def prepare_without_data(config: VisionConfig, seed: int, device: str) -> Prepared:
+    """The same on random pixels of the right shape: for a dry run where the data are not at hand."""
+    return prepare_with(Noise(config), config, seed, device)
+
+
+def prepare_with(pictures: Pictures, config: VisionConfig, seed: int, device: str) -> Prepared:
     make_deterministic()
-    pictures = open_pictures(config, seed, device)
     every_epoch, whole = evenly(pictures.test_size, config.epoch_images), evenly(pictures.test_size, None)
     probe = torch.cat([pixels for pixels, _ in pictures.test(evenly(pictures.test_size, config.probe_images))]).to(
         device

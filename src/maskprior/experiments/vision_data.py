@@ -121,6 +121,26 @@ class Transformed:
         )
 
 
+class Noise:
+    """Random pixels and labels in the shape of the data: enough for one epoch and for the probe batch."""
+
+    def __init__(self, config: VisionConfig) -> None:
+        self.config = config
+        self.train_size = config.optimizer.batch_size * config.optimizer.steps_per_epoch
+        self.test_size = config.probe_images
+
+    def train(self, epoch: int, skip: int) -> Iterator[Batch]:
+        for _ in range(skip, self.config.optimizer.steps_per_epoch):
+            yield self._draw(self.config.optimizer.batch_size)
+
+    def test(self, rows: Rows) -> Iterator[Batch]:
+        yield self._draw(len(rows))
+
+    def _draw(self, count: int) -> Batch:
+        side = self.config.model.image_size
+        return torch.randn(count, 3, side, side), torch.randint(self.config.classes, (count,))
+
+
 def transform(config: AugmentationConfig, side: int, *, training: bool) -> images.Transform:
     """timm's transform of one PIL image to a normalised float32 (3, S, S)."""
     made: images.Transform = create_transform(
