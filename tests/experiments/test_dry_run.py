@@ -72,7 +72,7 @@ def test_a_rehearsal_of_a_smoke_run():
     assert (found.input_shape, found.output_shape) == ((3, 16, 16), (4,))
     assert (found.batch_size, found.steps) == (32, 12)
     assert 1 <= found.part < 32  # about a tenth of a MiB a sample
-    assert found.part * found.sample_bytes <= 2**20
+    assert found.part * found.sample_bytes + found.fixed_bytes <= 2**20
     assert found.loss == pytest.approx(1.386, abs=0.3)
     assert found.hours == pytest.approx(12 * (found.seconds + found.load_seconds) / 3600)
     told = text(found)

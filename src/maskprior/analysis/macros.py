@@ -35,7 +35,7 @@ MORE = {
         f"{part}_{what}" for part in ("test", "seen", "unseen") for what in ("loss", "accuracy", "sign_accuracy")
     ],
     "arithmetic": ["seen_sequence_accuracy", "seen_digit_accuracy", "seen_loss"],
-    "vision": ["last_top1"],
+    "vision": ["last_top1", "test_loss", *(f"mask_{n}{s}" for n in ("open", "closed") for s in ("", "_decay_only"))],
     "language": [
         *("val_perplexity_exact", "test_perplexity_exact", "val_bits_per_byte", "test_bits_per_byte"),
         *("mask_slope_initial", "mask_slope_final", "attention_reach_initial", "attention_reach_final"),

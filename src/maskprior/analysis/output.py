@@ -52,6 +52,10 @@ VARIANTS = {
     "blockself": "pattern with self",
     "layered": "pattern in the first layer",
     "alibi": "ALiBi slopes",
+    "vproj_default": "V and Proj as Default",
+    "vproj_mimetic": "V and Proj as Mimetic",
+    "raster": "offsets in raster order",
+    "weight_init_reset": "PyTorch's initialisation",
 }
 # What the paper prints of each experiment, in the order of its tables.
 METRICS = {

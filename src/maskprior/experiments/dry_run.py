@@ -33,8 +33,9 @@ class Rehearsal:
         stand_in: why inputs are random; empty for real data.
         input_shape, output_shape: of the model, of one sample.
         rates: (step, name, learning rate) at the start, the end of the warm-up, the middle and the last step.
-        sample_bytes: what autograd keeps of one sample for the backward pass; part: samples that were taken at once.
-        seconds: of the update; load_seconds: of its batch.
+        fixed_bytes, sample_bytes: what autograd keeps for the backward pass, of no sample and of each.
+        part: samples that were taken at once.
+        seconds, load_seconds: CPU time of the update and of its batch, whatever else the machine is doing.
     """
 
     run: Run
@@ -48,7 +49,8 @@ class Rehearsal:
     steps: int
     rates: tuple[tuple[int, str, float], ...]
     loss: float
-    sample_bytes: float
+    fixed_bytes: int
+    sample_bytes: int
     part: int
     peak_mib: float
     load_seconds: float
@@ -62,25 +64,26 @@ class Rehearsal:
     @property
     def whole_batch_mib(self) -> float:
         """Estimate for the batch at once, in float32: parameters, gradients and Adam's moments, and all activations."""
-        return (STATE_BYTES * self.trained + self.sample_bytes * self.batch_size) / MIB
+        return (STATE_BYTES * self.trained + self.fixed_bytes + self.sample_bytes * self.batch_size) / MIB
 
 
 def rehearse(run: Run, *, memory_mib: int = 1024) -> Rehearsal:
     """Build the run, do its first update in parts whose activations fit `memory_mib`, and measure."""
     prepared, stand_in = _prepare(run)
     setup = prepared.setup
-    started = time.perf_counter()
+    started = time.process_time()
     batch = next(setup.batches(0))
-    load_seconds = time.perf_counter() - started
+    load_seconds = time.process_time() - started
     size = len(batch[0])
     setup.model.train()
     with _shapes(setup.model) as shapes:
-        sample_bytes = saved_bytes(setup, tuple(tensor[:2] for tensor in batch)) / min(2, size)
-    part = int(max(1, min(size, memory_mib * MIB // max(1.0, sample_bytes))))
+        one, two = (saved_bytes(setup, tuple(tensor[:count] for tensor in batch)) for count in (1, 2))
+    sample_bytes, fixed_bytes = two - one, 2 * one - two
+    part = max(1, min(size, (memory_mib * MIB - fixed_bytes) // max(1, sample_bytes)))
     set_learning_rate(setup.optimizer, setup.config, 0)
-    started = time.perf_counter()
+    started = time.process_time()
     loss = update_in_parts(setup, batch, part=part)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     parameters = list(setup.model.parameters())
     return Rehearsal(
         run=run,
@@ -94,6 +97,7 @@ def rehearse(run: Run, *, memory_mib: int = 1024) -> Rehearsal:
         steps=setup.config.steps,
         rates=rates(setup.config),
         loss=loss,
+        fixed_bytes=fixed_bytes,
         sample_bytes=sample_bytes,
         part=part,
         peak_mib=_peak_mib(),
@@ -169,7 +173,7 @@ def text(found: Rehearsal) -> str:
         "steps": f"{n.steps:,}",
         **{f"rate, {name}": f"{rate:.4g} (step {step:,})" for step, name, rate in n.rates},
         "first loss": f"{n.loss:.6g}",
-        "update": f"{n.seconds:.1f} s in parts of {n.part} samples; its batch took {n.load_seconds:.1f} s",
+        "update": f"{n.seconds:.1f} s of CPU time in parts of {n.part} samples; its batch {n.load_seconds:.1f} s",
         "memory": f"{n.peak_mib:,.0f} MiB at the process's peak; autograd keeps {kept:.2f} MiB a sample",
         "estimated time": f"{_duration(n.hours)} on one thread of this CPU: {n.steps:,} such updates, no evaluation",
         "estimated memory": f"{n.whole_batch_mib:,.0f} MiB for a batch at once in float32: {size}",
