@@ -6,7 +6,8 @@ from typing import Any
 from maskprior.analysis.aggregate import Difference
 from maskprior.analysis.claims import Verdict
 from maskprior.analysis.output import NOTHING, interval, method_name, number, seeds, task_name
-from maskprior.analysis.rows import Row, note, source_text, table_rows
+from maskprior.analysis.rows import Row, source_text, table_rows
+from maskprior.analysis.rows import note as rows_note
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
 
@@ -42,6 +43,15 @@ def vision_latex(rows: Sequence[Row]) -> str:
         lines += [_latex_row(row, label) for row, label in zip(own, labels, strict=False)]
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines)
+
+
+def note(rows: Sequence[Row], settings: Settings) -> str:
+    """From where the records come, and what can be compared where the images are not the paper's."""
+    text = rows_note(rows, settings)
+    if all(subset(row) is None for row in rows):
+        return text
+    order = " On other images than the paper's the order of the methods is compared, and no number."
+    return text.removesuffix("}") + order + "}"
 
 
 def subset(row: Row) -> str | None:
