@@ -38,7 +38,7 @@ figures.save(language_figures.profiles(entries, methods), "figure8")
 # %% [markdown]
 # The bias of the attention is log σ(10 M), so a step of 1 in M between two distances is up to 10 nats: the paper's mask starts as attention of a
 # token to itself and to nothing else. Dotted: M before training. *Learned change*: M after training minus M as weight decay alone would have
-left it, which shrinks an M by a factor that is the same at all distances. Thin: the mask's layers.
+# left it, which shrinks an M by a factor that is the same at all distances. Thin: the mask's layers.
 
 # %%
 figures.save(language_figures.mask_changes(entries), "figure8_masks")

@@ -50,7 +50,7 @@ def learned_masks(entries: Sequence[Entry], task: str, tasks: Sequence[str] = TA
     config = _config(task, entries)
     layers, heads = config.map_layers, config.model.heads
     figure = plt.figure(figsize=(WIDTH, 1.25 * len(layers) + 0.3), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(1.65, 1))
+    left, right = figure.subfigures(1, 2, width_ratios=(1.65, 1))  # type: ignore[misc]
     axes = left.subplots(len(layers), heads, sharex=True, sharey=True, squeeze=False)
     entry = _entry(entries, task, "mask", seed)
     masks = entry.arrays.get("maps/mask_final") if entry else None

@@ -18,7 +18,7 @@ class PatchPattern(Pattern):
     an open entry. Otherwise the patches at the border, whose target lies outside, would all look at the class token.
     """
 
-    prefix: int
+    prefix: int = 1
 
     def mask_logits(self, amplitude: float) -> np.ndarray:
         found = np.where(self.neutral_rows[..., None], np.float32(0), super().mask_logits(amplitude))
@@ -41,7 +41,7 @@ def pattern(order: str, *, layers: int, heads: int, side: int, prefix: int = 1) 
     tokens = prefix + side**2
     found = np.zeros((heads, tokens, tokens), dtype=bool)
     found[:, prefix:, prefix:] = np.stack([shift(offset, side) for offset in chosen])
-    return PatchPattern(from_heads(found, layers).open, prefix)
+    return PatchPattern(from_heads(found, layers).open, prefix=prefix)
 
 
 def shift(offset: tuple[int, int], side: int) -> np.ndarray:
