@@ -48,7 +48,7 @@ def edit(project: Path, *, tasks: list[str], methods: list[str]) -> None:
     file = yaml.safe_load(path.read_text())
     file["tasks"] = {task: file["tasks"][task] for task in tasks}
     file["methods"] = {method: file["methods"][method] for method in methods}
-    file["targets"] = {"table1": {"methods": [*methods, "default+position18"]}}
+    file["targets"] = {"table1": {"methods": [*methods, "mask+hadamard"]}}
     path.write_text(yaml.safe_dump(file))
 
 

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import pytest
+import yaml
 
 from maskprior import paths
 from maskprior.errors import UserError
@@ -13,10 +14,20 @@ from maskprior.runs.golden import check, golden_runs, read_golden, write_golden
 
 
 def test_every_method_and_each_variant_once(golden: Path) -> None:
-    names = ["boolean/2parity/default/seed0", "boolean/2parity/mask/seed0", "boolean/2parity/default+position18/seed0"]
+    names = ["boolean/2parity/default/seed0", "boolean/2parity/mask/seed0", "boolean/2parity/mask+hadamard/seed0"]
     assert [run.name for run in golden_runs("boolean")] == names
     assert list(read_golden("boolean").runs) == names
     assert {run.scale for run in golden_runs("boolean")} == {"smoke"}
+
+
+def test_a_variant_that_only_changes_numbers_needs_none(small: Path) -> None:
+    path = small / "config" / "experiments" / "boolean.yaml"
+    file = yaml.safe_load(path.read_text())
+    file["targets"] = {"table1": {"methods": ["default+position18", "mask+layered", "default+layered", "mask+sgd"]}}
+    path.write_text(yaml.safe_dump(file))
+    assert [run.name for run in golden_runs("boolean") if run.variant] == [
+        "boolean/2parity/mask+layered/seed0", "boolean/2parity/mask+sgd/seed0"
+    ]  # fmt: skip
 
 
 def test_floats_are_exact_and_complete(golden: Path) -> None:
