@@ -1,20 +1,30 @@
 import itertools
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from maskprior import paths
 from maskprior.attention import attentions, query_key_products
 from maskprior.config.language import METHODS
 from maskprior.errors import UserError
 from maskprior.experiments import language
 from maskprior.experiments.language import build_model, evenly, profile
-from maskprior.runs.record import pack_arrays
+from maskprior.experiments.run import execute
+from maskprior.runs.record import pack_arrays, read_record
 from maskprior.runs.spec import make_run
+from maskprior.runs.store import checkpoint_path
 from maskprior.training import loop
 from maskprior.training.loop import train
 from tests.language_runs import smoke
+
+KILLED = Path(__file__).parents[1] / "training" / "killed_run.py"
 
 
 def finished(**changes: Any):
@@ -156,6 +166,31 @@ def test_going_on_from_a_checkpoint_changes_no_bit(tmp_path, monkeypatch, method
     assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in expected.arrays.items())
 
 
+@pytest.mark.slow
+def test_a_killed_run_ends_with_the_same_record(tmp_path, monkeypatch):
+    """With dropout on, killed by SIGKILL after an update and while its checkpoint is being renamed into place."""
+    shutil.copytree(paths.config(), tmp_path / "config")
+    monkeypatch.setenv("MASKPRIOR_ROOT", str(tmp_path))
+    run = make_run("language", "wikitext2", "mask", scale="smoke")
+    path = execute(run, device="cpu")
+    whole = [science(path), path.with_suffix(".safetensors").read_bytes()]
+    path.unlink()
+    for last, where in (("17", "step"), ("29", "write")):
+        words = [sys.executable, str(KILLED), last, where, "0", "language", "wikitext2", "mask"]
+        assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+        assert checkpoint_path(run).exists()
+    assert not path.exists()
+    execute(run, device="cpu")
+    assert [science(path), path.with_suffix(".safetensors").read_bytes()] == whole
+
+
+def science(path: Path) -> dict[str, Any]:
+    """A record without the time it took."""
+    found = read_record(path).model_dump()
+    found["environment"].pop("seconds")
+    return found
+
+
 def test_dropout_belongs_to_the_seed():
     losses = []
     for seed, dropout in ((0, 0.2), (0, 0.2), (0, 0.0), (1, 0.2)):
@@ -197,6 +232,16 @@ def test_the_record_of_the_reduced_scale_is_small():
     """Its arrays have the shapes of the smoke run's, with 4 layers, 4 heads and 64 tokens."""
     _, outcome = finished(method="mask", model={"layers": 4, "heads": 4, "block": 64}, optimizer={"steps": 40})
     assert len(pack_arrays(outcome.arrays)[0]) < 100_000
+
+
+def test_without_its_text_a_run_can_be_tried_on_random_tokens():
+    """The encoding's vocabulary, the run's own shapes; what a missing text leaves to say."""
+    for dataset, vocabulary in (("wikitext2-raw", 50257), ("wikitext2-bpe4096", 4096)):
+        prepared = language.prepare_without_data(smoke(dataset=dataset), 0, "cpu")
+        assert prepared.setup.model.head.out_features == vocabulary
+        inputs, targets = next(prepared.setup.batches(0))
+        assert inputs.shape == targets.shape == (8, 16)
+        assert prepared.setup.loss((inputs, targets)).item() == pytest.approx(np.log(vocabulary), abs=0.1)
 
 
 def test_impossible_configurations():

@@ -1,6 +1,6 @@
 """Execute a smoke run and end it by SIGKILL: at a step, or while its checkpoint is being renamed into place.
 
-usage: python killed_run.py STEP step|write SECONDS_BETWEEN_CHECKPOINTS
+usage: python killed_run.py STEP step|write SECONDS_BETWEEN_CHECKPOINTS [EXPERIMENT TASK METHOD]
 """
 
 import os
@@ -30,4 +30,5 @@ def progress(step: int, steps: int, loss: float) -> None:
     os.replace = die if step == last else rename
 
 
-execute(make_run("boolean", "2parity", "mask", scale="smoke"), device="cpu", progress=progress)
+experiment, task, method = sys.argv[4:] or ("boolean", "2parity", "mask")
+execute(make_run(experiment, task, method, scale="smoke"), device="cpu", progress=progress)

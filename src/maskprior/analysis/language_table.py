@@ -23,7 +23,7 @@ def language_rows(settings: Settings, verdicts: Sequence[Verdict]) -> list[Row]:
 def language_latex(rows: Sequence[Row]) -> str:
     """Task and method; published; ours with interval; test minus Default's, paired; bits per byte; n; verdicts."""
     lines = [
-        r"\begin{tabular}{@{}llrrlllrrcc@{}}",
+        r"\begin{tabular}{@{}llrr@{\hskip 9pt}lllrrcc@{}}",
         r"\toprule",
         r" & & \multicolumn{2}{c}{published} & \multicolumn{2}{c}{ours, mean and interval} & test $-$ Default,"
         r" & bits & & \multicolumn{2}{c}{verdict} \\",
