@@ -30,8 +30,8 @@ from maskprior.analysis.records import cells, load_target
 from maskprior.datasets.boolean import TASKS
 
 figures.use_style()
-entries = load_target("table1", settings) + load_target("table4", settings)
-entries = list({entry.run: entry for entry in entries}.values())
+planned = [entry for target in ("table1", "table4", "interventions") for entry in load_target(target, settings)]
+entries = list({entry.run: entry for entry in planned}.values())
 methods = (
     "default",
     "structured_svd",
