@@ -52,7 +52,7 @@ def test_what_is_computed_decides_what_is_trained(clone: Project) -> None:
     clone.call("git", "checkout", "--quiet", "src/maskprior/experiments/boolean.py")
     assert trainings(clone) == set()
     change_an_operator(clone.folder / "src" / "maskprior" / "attention.py")
-    assert trainings(clone) == {"boolean", "arithmetic", "language"}
+    assert trainings(clone) == {"boolean", "arithmetic", "vision", "language"}
 
 
 def test_recompute_never_reads_the_published_records(clone: Project) -> None:

@@ -97,7 +97,10 @@ def _levels(ax: Axes, entries: Sequence[Entry], tasks: Sequence[str], amplitude:
     ax.set_yticks(range(len(tasks)), [task_name(task) for task in tasks])
     ax.set_xlabel("mean M after training")
     handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    ax.legend(handles.values(), handles.keys(), loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, handlelength=1)
+    ax.legend(
+        handles.values(), handles.keys(), loc="lower right", bbox_to_anchor=(1.02, 1.0), ncols=2, handlelength=1,
+        columnspacing=1, handletextpad=0.4, fontsize=6.5,
+    )  # fmt: skip
     sns.despine(ax=ax)
 
 
