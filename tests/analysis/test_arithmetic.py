@@ -7,10 +7,12 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import yaml
 
 from maskprior.analysis import arithmetic_figures, arithmetic_table, calibration, claims, figures
 from maskprior.analysis.aggregate import paired_difference
 from maskprior.analysis.calibration import distance, published
+from maskprior.analysis.macros import macros
 from maskprior.analysis.records import load_shown, load_target
 from maskprior.config.settings import Settings, read_settings
 from tests.analysis.conftest import WriteRun
@@ -28,7 +30,19 @@ def _style() -> Iterator[None]:
 
 @pytest.fixture
 def settings(project: Path) -> Settings:
+    """Table 2 planned at every scale, the sweep at the reduced one."""
+    plan(project, table2={}, figure4_addition={"scales": ["reduced"]}, figure4_multiplication={"scales": ["reduced"]})
     return read_settings({"seeds": 2})
+
+
+def plan(project: Path, **targets: dict[str, list[str]]) -> None:
+    """Plan these targets of arithmetic at other scales than the project does."""
+    path = project / "config" / "experiments" / "arithmetic.yaml"
+    file = yaml.safe_load(path.read_text())
+    for name, scales in targets.items():
+        kept = {key: value for key, value in file["targets"][name].items() if key in ("methods", "tasks")}
+        file["targets"][name] = kept | scales
+    path.write_text(yaml.safe_dump(file, sort_keys=False))
 
 
 def sampled(sequence: float, digit: float, loss: float) -> dict[str, float]:
@@ -92,6 +106,20 @@ def test_shown_is_the_papers_scale_once_it_has_a_record(settings: Settings, writ
     assert {entry.run.scale for entry in load_shown("table2", settings)} == {"paper"}
 
 
+def test_a_target_that_is_planned_only_at_the_papers_scale_stands_there(settings: Settings, project: Path) -> None:
+    plan(project, table2={"scales": ["paper"]}, figure4_addition={"scales": ["paper"]})
+    assert [row[5] for row in table(settings)] == ["paper"] * 12
+    shown = load_shown("table2", settings)
+    assert {(entry.run.scale, entry.source) for entry in shown} == {("paper", "missing")}
+    assert len(arithmetic_figures.errors(shown, ("default", "mask")).axes) == 3
+    at_paper = load_target("all", settings.model_copy(update={"scale": "paper"}))
+    found = macros(load_target("all", settings), claims.evaluate(settings), settings, at_paper=at_paper)
+    assert found["arithmetic/addition/mask/sequence_accuracy/value"] == "--"
+    assert found["difference/arithmetic/addition/mask/sequence_accuracy/mean"] == "--"
+    assert found["config/arithmetic/addition/mask/model.dim"] == "128"
+    assert found["records/all"] == str(len(load_target("all", settings)))
+
+
 def test_errors_by_carries_and_digits(settings: Settings, write_run: WriteRun) -> None:
     for seed in range(2):
         arrays = {
@@ -125,7 +153,7 @@ def test_sweep_has_the_plain_cells_among_the_fractions(settings: Settings, write
     assert len(frame) == (7 + 6) * 2 * 3
 
 
-def test_a_scale_without_a_sweep_has_an_empty_figure(project: Path) -> None:
+def test_a_scale_without_a_sweep_has_an_empty_figure(settings: Settings) -> None:
     entries = load_target("figure4_addition", read_settings({"scale": "smoke"}))
     assert entries == []
     assert len(arithmetic_figures.fractions(entries).axes) == 4

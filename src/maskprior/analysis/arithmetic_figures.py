@@ -110,7 +110,8 @@ def fractions(entries: Sequence[Entry], methods: Sequence[str] = ("default", "ma
                 ax.set_xlim(ticks[0] / 1.3, ticks[-1] * 1.3)
             ax.minorticks_off()
             _say_if_empty(ax)
-        axes[0, column].set_title(task_name(task))
+        scales = {entry.run.scale for entry in entries if entry.run.task == task}
+        axes[0, column].set_title(f"{task_name(task)} (scale: {', '.join(scales) or 'none'})")
         axes[1, column].set_xlabel("pairs trained on (%)")
     axes[0, 0].set_ylabel("sequence accuracy (%)")
     axes[1, 0].set_ylabel("digit accuracy (%)")

@@ -14,6 +14,7 @@ there stops LaTeX. Keys:
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from maskprior.analysis.aggregate import CONFIDENCE, paired_difference
@@ -23,6 +24,7 @@ from maskprior.analysis.output import LEFT_OF_A_PRIOR, METRICS, NOTHING, decimal
 from maskprior.analysis.records import Entry, by_seed, cells, sources
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
+from maskprior.runs.store import Resolved
 
 # What the text speaks of, defined also before any run is there: of every experiment, and of one.
 PRIOR = (
@@ -58,12 +60,14 @@ def macros(
         f"records/{name}": str(n) for name, n in ({"published": 0, "local": 0, "missing": 0} | sources(entries)).items()
     }
     found |= {"records/all": str(len(entries)), "records/diverged": str(sum(e.status == "diverged" for e in entries))}
-    found |= dict(_results(entries))
+    # The text speaks of cells that are planned at another scale only, too.
+    cells_spoken_of = [*entries, *_unplanned(entries, at_paper, settings.scale)]
+    found |= dict(_results(cells_spoken_of))
     of_paper = [entry for entry in at_paper if entry.run.experiment in AT_PAPER and not entry.run.variant]
     found |= dict(_results(of_paper, "paper/"))
     found |= dict(_configurations(of_paper, "paper", "config/paper"))
-    found |= dict(_configurations(entries, settings.scale, "config"))
-    found |= dict(_configurations(entries, "paper", "config/paper"))
+    found |= dict(_configurations(cells_spoken_of, settings.scale, "config"))
+    found |= dict(_configurations(cells_spoken_of, "paper", "config/paper"))
     found |= dict(_verdicts(verdicts))
     found |= dict(calibration_macros(calibration(settings)))
     return found
@@ -77,6 +81,16 @@ def spoken_of(experiment: str, entries: Sequence[Entry]) -> list[str]:
     """Every metric that any run of the experiment has or that the text may name: a cell without runs says so."""
     measured = {metric for entry in entries if entry.run.experiment == experiment for metric in entry.metrics}
     return sorted({*measured, *METRICS[experiment], *MORE.get(experiment, ()), *PRIOR})
+
+
+def _unplanned(entries: Sequence[Entry], at_paper: Sequence[Entry], scale: str) -> list[Entry]:
+    """The cells that are planned at the paper's scale and not at the chosen one, as missing there."""
+    planned = cells(entries)
+    return [
+        Entry(Resolved(replace(run, scale=scale), entry.resolved.path, "missing"), None)
+        for entry in at_paper
+        if ((run := entry.run).task, run.method_variant) not in planned
+    ]
 
 
 def _results(entries: Sequence[Entry], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -71,9 +71,11 @@ def load_target(target: str, settings: Settings) -> list[Entry]:
 
 
 def load_shown(target: str, settings: Settings) -> list[Entry]:
-    """The entries of a target at the paper's scale if it has a record there, else at the chosen scale."""
+    """A target's entries at the paper's scale if it has a record there or is planned only there, else as chosen."""
     at_paper = load_target(target, settings.model_copy(update={"scale": "paper"}))
-    return at_paper if any(entry.record for entry in at_paper) else load_target(target, settings)
+    if any(entry.record for entry in at_paper):
+        return at_paper
+    return load_target(target, settings) or at_paper
 
 
 def load_cell(experiment: str, task: str, method: str, settings: Settings) -> list[Entry]:

@@ -41,8 +41,9 @@ def table_rows(
 ) -> list[Row]:
     """The rows of the paper's table `T<n>`, whose runs are those of the target `table<n>`, for one experiment.
 
-    Each cell stands there at the chosen scale, and at the paper's if it has records. Tasks are in the order of the
-    plan, methods within a task. Measured are what the paper prints (METRICS) and `more_metrics`.
+    Each cell stands there at the chosen scale if it is planned there, and at the paper's if it has records or is
+    planned only there. Tasks are in the order of the plan, methods within a task. Measured are what the paper prints
+    (METRICS) and `more_metrics`.
     """
     metrics = (*METRICS[experiment], *more_metrics)
     by_cell: dict[tuple[str, str, str], Verdict] = {}
@@ -56,9 +57,11 @@ def table_rows(
         paper = _cells(table, experiment, settings.model_copy(update={"scale": "paper"}))
     found = []
     for task, method in dict.fromkeys([*at_scale, *paper]):
-        if (task, method) in at_scale:
+        planned = (task, method) in at_scale
+        if planned:
             found.append(_row(task, method, at_scale, by_cell, metrics))
-        if any(entry.record for entry in paper.get((task, method), [])):
+        members = paper.get((task, method), [])
+        if any(entry.record for entry in members) or not planned:
             found.append(_row(task, method, paper, by_cell, metrics))
     order = list(dict.fromkeys(row.task for row in found))
     return sorted(found, key=lambda row: order.index(row.task))
