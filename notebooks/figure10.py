@@ -28,7 +28,7 @@ from maskprior.analysis.records import load_target
 
 figures.use_style()
 entries = load_target("table3", settings)
-figures.save(vision_figures.learned_masks(entries, "cifar10"), "figure10")
+figures.save(vision_figures.learned_masks(entries, "cifar10", scale), "figure10")
 
 # %% [markdown]
 # timm decays M as it decays every parameter with more than one dimension. Under the paper's schedule decay alone takes M from ±10 to about

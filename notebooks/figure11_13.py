@@ -28,7 +28,7 @@ from maskprior.analysis.records import load_target
 figures.use_style()
 entries = load_target("table3", settings) + load_target("table5", settings)
 for number, task in zip((11, 12, 13), vision_figures.TASKS):
-    figures.save(vision_figures.attention_maps(entries, task), f"figure{number}")
+    figures.save(vision_figures.attention_maps(entries, task, scale), f"figure{number}")
 
 # %% [markdown]
 # A diagonal is the head's offset: the first head's goes through the patches themselves. Where rows of Mimetic show it as well, it is not the

@@ -6,6 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import yaml
 
 from maskprior.analysis import claims, figures, vision_figures
 from maskprior.analysis.records import load_target
@@ -16,6 +17,11 @@ from tests.analysis.conftest import STEPS, WriteRun
 
 @pytest.fixture
 def settings(project: Path) -> Settings:
+    """Two seeds of Tables 3 and 5, planned at every scale."""
+    path = project / "config" / "experiments" / "vision.yaml"
+    file = yaml.safe_load(path.read_text())
+    file["targets"] = {name: {"methods": target["methods"]} for name, target in file["targets"].items()}
+    path.write_text(yaml.safe_dump(file, sort_keys=False))
     return read_settings({"seeds": 2})
 
 
@@ -109,9 +115,18 @@ def test_the_order_of_methods_is_judged_at_the_reduced_scale(settings: Settings,
     assert found["vision-mask-persists-in-the-map"] == claims.DIRECTION_ONLY
 
 
+def test_a_scale_at_which_nothing_is_planned_has_tables_and_figures_that_say_so(project: Path) -> None:
+    path = project / "config" / "experiments" / "vision.yaml"
+    path.write_text(path.read_text().partition("targets:")[0] + "targets: {}\n")
+    assert r"\multicolumn{8}{c}{not run at this scale}" in vision_latex([])
+    assert len(vision_frame([])) == 0
+    for draw in DRAW.values():
+        draw([])
+
+
 DRAW = {
-    "figure10": lambda entries: vision_figures.learned_masks(entries, "cifar10"),
-    "figure11": lambda entries: vision_figures.attention_maps(entries, "cifar10"),
+    "figure10": lambda entries: vision_figures.learned_masks(entries, "cifar10", "reduced"),
+    "figure11": lambda entries: vision_figures.attention_maps(entries, "cifar10", "reduced"),
     "figure14": lambda entries: vision_figures.vision_curves(entries, ("cifar10",)),
 }
 
@@ -135,7 +150,7 @@ def test_curves_are_means_over_epochs(written: Settings) -> None:
 
 
 def test_m_stands_beside_what_decay_alone_leaves(written: Settings) -> None:
-    figure = vision_figures.learned_masks(load_target("table3", written), "cifar10")
+    figure = vision_figures.learned_masks(load_target("table3", written), "cifar10", "reduced")
     panel = next(ax for ax in figure.axes if ax.get_xlabel() == "mean M after training")
     points = {(line.get_label(), float(np.ravel(line.get_xdata())[0])) for line in panel.lines}
     assert {("open entries", 9.0), ("closed entries", -8.0), ("decay alone", 9.5), ("decay alone", -9.5)} <= points

@@ -20,7 +20,7 @@ from typing import Any
 from maskprior.analysis.aggregate import CONFIDENCE, paired_difference
 from maskprior.analysis.calibration import calibration, calibration_macros
 from maskprior.analysis.claims import VERDICTS, Verdict, count, summary
-from maskprior.analysis.output import LEFT_OF_A_PRIOR, METRICS, NOTHING, decimals, interval, number, seeds, task_name
+from maskprior.analysis.output import LEFT_OF_A_PRIOR, METRICS, NOTHING, decimals, interval, number, seeds
 from maskprior.analysis.records import Entry, by_seed, cells, sources
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
@@ -131,7 +131,6 @@ def _configurations(entries: Sequence[Entry], scale: str, prefix: str) -> Iterat
         config = resolve(make_run(experiment, task, method, scale=scale))
         for name, value in _flat(config.model_dump()):
             yield f"{prefix}/{experiment}/{task}/{method}/{name}", value
-    yield "tasks/all", ", ".join(dict.fromkeys(task_name(task) for task, _ in cells(entries)))
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -45,9 +45,11 @@ def impulse_patterns(order: str, heads: int, *, side: int = 4) -> Figure:
     return figure
 
 
-def learned_masks(entries: Sequence[Entry], task: str, tasks: Sequence[str] = TASKS, *, seed: int = 0) -> Figure:
+def learned_masks(
+    entries: Sequence[Entry], task: str, scale: str, tasks: Sequence[str] = TASKS, *, seed: int = 0
+) -> Figure:
     """log sigmoid(M) after training, layers x heads of one seed; beside it M's mean, and what decay alone leaves."""
-    config = _config(task, entries)
+    config = _config(task, scale)
     layers, heads = config.map_layers, config.model.heads
     figure = plt.figure(figsize=(WIDTH, 1.25 * len(layers) + 0.3), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=(1.65, 1))  # type: ignore[misc]
@@ -104,9 +106,11 @@ def _levels(ax: Axes, entries: Sequence[Entry], tasks: Sequence[str], amplitude:
     sns.despine(ax=ax)
 
 
-def attention_maps(entries: Sequence[Entry], task: str, methods: Sequence[str] = METHODS, *, seed: int = 0) -> Figure:
+def attention_maps(
+    entries: Sequence[Entry], task: str, scale: str, methods: Sequence[str] = METHODS, *, seed: int = 0
+) -> Figure:
     """Attention of the first test image after training: a row a method, a column a head of the layers that are kept."""
-    config = _config(task, entries)
+    config = _config(task, scale)
     columns = [(i, layer, head) for i, layer in enumerate(config.map_layers) for head in range(config.model.heads)]
     figure, axes = plt.subplots(
         len(methods), len(columns), figsize=(WIDTH, 0.72 * len(methods) + 0.55), layout="constrained",
@@ -197,8 +201,8 @@ def _curves(
             ax.fill_between(epochs, low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
 
 
-def _config(task: str, entries: Sequence[Entry]) -> Any:
-    return resolve(make_run("vision", task, "mask", scale=entries[0].run.scale))
+def _config(task: str, scale: str) -> Any:
+    return resolve(make_run("vision", task, "mask", scale=scale))
 
 
 def _entry(entries: Sequence[Entry], task: str, method: str, seed: int) -> Entry | None:

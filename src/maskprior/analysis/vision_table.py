@@ -41,6 +41,8 @@ def vision_latex(rows: Sequence[Row]) -> str:
             labels.append(rf"{{\scriptsize\color{{quiet}}{small}}}")
         labels += [""] * len(own)
         lines += [_latex_row(row, label) for row, label in zip(own, labels, strict=False)]
+    if not rows:
+        lines += [r"\midrule", r"\multicolumn{8}{c}{not run at this scale} \\"]
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines)
 
