@@ -27,7 +27,8 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Project:
     copy_sources(project.folder)
     write_yaml(project.folder / "config" / "config.yaml", scale="smoke", seeds=1, device="cpu")
     cells = {"methods": ["default", "mask"], "tasks": ["2parity"]}
-    write_yaml(project.folder / "config" / "experiments" / "boolean.yaml", targets={"table1": cells})
+    for file in (project.folder / "config" / "experiments").glob("*.yaml"):
+        write_yaml(file, targets={"table1": cells} if file.stem == "boolean" else {})
     return project
 
 
@@ -76,7 +77,8 @@ def test_a_reader_needs_no_torch(trained: Project, words: tuple[str, ...]) -> No
 def test_version_and_every_command_of_the_manual(copied: Project) -> None:
     assert copied.maskprior("--version").startswith("maskprior ")
     told = copied.maskprior("--help")
-    for command in ("plan", "run", "show", "compare", "verify", "publish", "rekey", "golden", "data", "claims"):
+    commands = ("plan", "run", "dry-run", "show", "compare", "verify", "publish", "rekey", "golden", "data", "claims")
+    for command in commands:
         assert f" {command} " in told
 
 
@@ -187,6 +189,19 @@ def test_a_plan_names_the_files_that_runs_then_write(copied: Project) -> None:
         f"local\tboolean/2parity/mask/seed3\t{planned}",
     ]
     assert copied.maskprior("plan", "boolean/2parity/mask/seed3", "--only", "missing", "--format", "paths") == ""
+
+
+def test_a_dry_run_says_what_a_run_would_cost_and_writes_nothing(copied: Project) -> None:
+    before = snapshot(copied)
+    told = copied.maskprior("dry-run", "vision", "cifar10", "mask", "--scale", "smoke", "--memory", "2")
+    values = {line[:24].strip(): line[24:].strip() for line in told.splitlines()}
+    assert values["run"] == "vision/cifar10/mask/seed0 at scale smoke, on the CPU; nothing was written"
+    assert values["inputs"] == "the run's own data"
+    assert values["parameters"] == "13,234, of which M 1,734; trained 13,234"
+    assert values["steps"] == "12"
+    assert values["rate, start"] == "1e-06 (step 0)"
+    assert "minutes on one thread" in values["estimated time"]
+    assert snapshot(copied) == before
 
 
 def test_recompute_gives_the_same_numbers_and_another_seed_others(trained: Project) -> None:

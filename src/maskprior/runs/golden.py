@@ -1,8 +1,8 @@
 """Golden smoke records: the numbers every run must keep giving while the code around it is reworked.
 
 tests/golden/<experiment>.json holds, for every task x method and one run of each variant that chooses other code: all
-metrics, the first losses and the sha256 of the arrays, as exact floats, and where they were made. On that device class they must agree bit for
-bit, on any other within the tolerances of `maskprior.runs.compare`.
+metrics, the first losses and the sha256 of the arrays, as exact floats, and where they were made. On that device class
+they must agree bit for bit, on any other within the tolerances of `maskprior.runs.compare`.
 """
 
 import functools
