@@ -120,6 +120,14 @@ def test_strength_of_a_map_that_does_not_sum_to_one() -> None:
     assert persistence.strength(arrays) == pytest.approx((1.0, 1 / 3))
 
 
+def test_strength_needs_no_maps_of_a_record_that_keeps_none_or_those_of_some_layers() -> None:
+    arrays = state((1.0, 0.625))
+    without = {name: values for name, values in arrays.items() if not name.startswith("maps/")}
+    two_layers = np.full((2, 2, 4, 4), 0.0625, dtype=np.float16)
+    some = without | {"maps/attention_final": two_layers}
+    assert persistence.strength(without) == persistence.strength(some) == pytest.approx((1.0, 0.5))
+
+
 def test_an_aligned_map_without_strength_has_nothing_to_retain() -> None:
     aligned = np.array([0.6, 0.1])[:, None, None] * np.ones((1, 1, 2))
     found = persistence.scalars(state((0.3, 0.3), **{"persistence/map_alignment": aligned}))

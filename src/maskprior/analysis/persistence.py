@@ -66,11 +66,20 @@ def strength(arrays: Mapping[str, Array]) -> tuple[float, float]:
     """
     found = []
     for index, word in ((0, "initial"), (-1, "final")):
-        total = np.asarray(arrays[f"maps/attention_{word}"], dtype=np.float64).sum(-1).mean(-1)
-        share = np.asarray(arrays["persistence/open_mass"][index], dtype=np.float64) / total
+        open_mass = np.asarray(arrays["persistence/open_mass"][index], dtype=np.float64)
+        share = open_mass / _row_sums(arrays, word, layers=len(open_mass))
         chance = np.asarray(arrays["persistence/open_fraction"][index], dtype=np.float64)
         found.append(float(over_heads(((share - chance) / (1 - chance))[None])[0]))
     return found[0], found[1]
+
+
+def _row_sums(arrays: Mapping[str, Array], word: str, *, layers: int) -> Array:
+    """Mean sum of a row of the attention map, (L, H); 1 where a record does not keep the maps of all layers.
+
+    Only records of the short sequences do, and only those have a Hadamard form.
+    """
+    maps = arrays.get(f"maps/attention_{word}", ())
+    return np.asarray(maps, dtype=np.float64).sum(-1).mean(-1) if len(maps) == layers else np.ones(1)
 
 
 def retention(values: Array, strength: float) -> Array:
