@@ -5,9 +5,13 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from project import Project
+
+from maskprior.analysis import pdf
+from maskprior.config.base import Scale
 
 pytestmark = pytest.mark.workflow
 needs_latex = pytest.mark.skipif(shutil.which("latexmk") is None, reason="LaTeX (latexmk) is not installed")
@@ -93,7 +97,7 @@ def test_without_latex_the_cached_pdf_is_restored(
 
 
 def test_without_latex_and_cache_the_remedy_is_named(clone: Project, without: Callable[[str], str]) -> None:
-    for pointer in (clone.folder / "results" / "published").glob("paper.dvc"):
+    for pointer in (clone.folder / "results" / "published").glob("pdf.dvc"):
         pointer.unlink()
     told = clone.call("python", "-m", "maskprior.analysis.pdf", "build", expect=3, PATH=without("latexmk"))
     assert "apt-get install texlive" in told
@@ -129,3 +133,7 @@ def test_make_knows_what_it_would_do(origin: Project, target: str) -> None:
 def copy(project: Project, folder: Path) -> Project:
     shutil.copytree(project.folder, folder, symlinks=True)
     return Project(folder)
+
+
+def test_the_published_pdf_and_the_records_of_a_scale_never_share_a_folder() -> None:
+    assert pdf._published().name not in get_args(Scale)

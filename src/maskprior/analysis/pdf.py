@@ -36,7 +36,7 @@ def inputs() -> list[str]:
 
 def sources() -> list[str]:
     """Inputs of the workflow's rule. With LaTeX installed later the set differs, and the PDF is built anew."""
-    pointer = _published().with_name("paper.dvc")
+    pointer = _published().with_name("pdf.dvc")
     return inputs() if has_latex() or not pointer.exists() else [*inputs(), relative(pointer)]
 
 
@@ -89,17 +89,17 @@ def restore() -> str:
 
 
 def publish() -> str:
-    """Put paper/main.pdf and the hashes of its inputs under DVC (results/published/paper)."""
+    """Put paper/main.pdf and the hashes of its inputs under DVC (results/published/pdf)."""
     folder = _published()
     write_atomically(folder / "main.pdf", (paths.root() / "paper" / "main.pdf").read_bytes())
     write_atomically(folder / "inputs.json", (json.dumps(_hashes(), indent=1) + "\n").encode())
     if _dvc("add", "-q", str(folder)) or _dvc("push", "-q", f"{folder}.dvc"):
-        raise UserError("results/published/paper: DVC could not store it (its message is above)", DATA)
-    return "results/published/paper.dvc: published; commit it with artifacts/dvc-remote"
+        raise UserError("results/published/pdf: DVC could not store it (its message is above)", DATA)
+    return "results/published/pdf.dvc: published; commit it with artifacts/dvc-remote"
 
 
 def _published() -> Path:
-    return paths.results("published") / "paper"
+    return paths.results("published") / "pdf"
 
 
 def _dvc(*words: str) -> int:
