@@ -29,6 +29,16 @@ AT_LEAST = {"cell": "mask+sgd", "level": "map", "at_least": 0.5}
 BELOW = {"cell": "mask+sgd", "level": "map", "below": 0.5}
 
 
+@pytest.fixture(autouse=True)
+def _every_seed(request: pytest.FixtureRequest) -> None:
+    """The constructed records are of more seeds than the project's interventions have."""
+    if "project" in request.fixturenames:
+        path = request.getfixturevalue("project") / "config" / "experiments" / "boolean.yaml"
+        file = yaml.safe_load(path.read_text())
+        file["targets"]["interventions"].pop("seeds", None)
+        path.write_text(yaml.safe_dump(file))
+
+
 def groups(*predictions: dict[str, object]) -> list[Group]:
     explanation = {"id": "tried", "explanation": "It is 50 % luck.", "predictions": list(predictions)}
     values = {"group": "Optimiser", "cells": ["mask+sgd", "mask+additive"], "explanations": [explanation]}
