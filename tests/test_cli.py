@@ -298,6 +298,7 @@ def test_ctrl_c_ends_without_a_record_and_without_a_traceback(trained: Project) 
     child = subprocess.Popen(
         [sys.executable, "-m", "maskprior", "run", "boolean", "2parity", "mask", "--scale", "reduced"],
         cwd=trained.folder, env=environment(trained.folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background inherit it ignored
     )  # fmt: skip
     assert child.stderr is not None
     assert "at scale reduced on cpu" in child.stderr.readline()
