@@ -23,7 +23,7 @@ from maskprior.analysis.explanations import (
 from maskprior.analysis.interventions import load_tasks
 from maskprior.config.settings import read_settings
 from maskprior.errors import UserError
-from tests.analysis.conftest import WriteRun
+from tests.analysis.conftest import WriteRun, plan_every_seed
 
 AT_LEAST = {"cell": "mask+sgd", "level": "map", "at_least": 0.5}
 BELOW = {"cell": "mask+sgd", "level": "map", "below": 0.5}
@@ -33,10 +33,7 @@ BELOW = {"cell": "mask+sgd", "level": "map", "below": 0.5}
 def _every_seed(request: pytest.FixtureRequest) -> None:
     """The constructed records are of more seeds than the project's interventions have."""
     if "project" in request.fixturenames:
-        path = request.getfixturevalue("project") / "config" / "experiments" / "boolean.yaml"
-        file = yaml.safe_load(path.read_text())
-        file["targets"]["interventions"].pop("seeds", None)
-        path.write_text(yaml.safe_dump(file))
+        plan_every_seed(request.getfixturevalue("project"), "interventions")
 
 
 def groups(*predictions: dict[str, object]) -> list[Group]:

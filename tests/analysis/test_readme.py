@@ -8,7 +8,7 @@ from maskprior import paths
 from maskprior.analysis import readme
 from maskprior.analysis.claims import evaluate
 from maskprior.config.settings import read_settings
-from tests.analysis.conftest import WriteRun
+from tests.analysis.conftest import WriteRun, plan_every_seed
 
 README = paths.package().parents[1] / "README.md"
 
@@ -55,6 +55,7 @@ def test_rows_are_never_lost_for_want_of_records(page: Path) -> None:
 
 
 def test_explanations_stand_there_with_their_verdict(project: Path, write_run: WriteRun) -> None:
+    plan_every_seed(project, "interventions")
     assert readme.explained(read_settings()) == []
     for seed in range(3):
         write_run("2parity", "structured_svd+sgd", seed, {})

@@ -82,7 +82,7 @@ def test_without_latex_the_cached_pdf_is_restored(
     project = copy(reproduced[0], tmp_path / "copy")
     built = (project.folder / PDF).read_bytes()
     project.call("python", "-m", "maskprior.analysis.pdf", "publish")
-    shutil.rmtree(project.folder / "results" / "published" / "paper")
+    shutil.rmtree(project.folder / "results" / "published" / "pdf")
     (project.folder / PDF).unlink()
     path = without("latexmk")
     told = project.snakemake("paper", PATH=path)
