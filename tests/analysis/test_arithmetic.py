@@ -13,6 +13,7 @@ from maskprior.analysis import arithmetic_figures, arithmetic_table, calibration
 from maskprior.analysis.aggregate import paired_difference
 from maskprior.analysis.calibration import distance, published
 from maskprior.analysis.macros import macros
+from maskprior.analysis.output import difference_text
 from maskprior.analysis.records import load_shown, load_target
 from maskprior.config.settings import Settings, read_settings
 from tests.analysis.conftest import WriteRun
@@ -76,15 +77,15 @@ def test_a_method_stands_there_once_with_a_line_per_scale(settings: Settings, wr
     assert len(rows) == 14
     assert [row[5] for row in rows[:2]] == ["reduced", "paper"]
     assert rows[1][:5] == [""] * 5
-    (mask,) = [row for row in rows if row[9].startswith("71.00")]
-    assert mask[9] == r"71.00 \ci{58.29}{83.71}"  # 71 +- 12.706 x 1
+    (mask,) = [row for row in rows if row[9].startswith("+71.00")]
+    assert mask[9] == r"+71.00 \ci{58.29}{83.71}"  # 71 +- 12.706 x 1
     assert mask[6] == r"74.00 \ci{61.29}{86.71}"
     assert mask[11] == "2/2"
 
 
 def test_a_single_pair_of_seeds_has_no_interval() -> None:
-    assert arithmetic_table.difference_text(paired_difference({0: 5.0}, {0: 3.0}), "digit_accuracy") == "2.00"
-    assert arithmetic_table.difference_text(paired_difference({0: 5.0}, {1: 3.0}), "digit_accuracy") == "--"
+    assert difference_text(paired_difference({0: 5.0}, {0: 3.0}), "digit_accuracy") == "+2.00"
+    assert difference_text(paired_difference({0: 5.0}, {1: 3.0}), "digit_accuracy") == "--"
 
 
 def test_table_as_numbers(settings: Settings, write_run: WriteRun) -> None:

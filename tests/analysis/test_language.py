@@ -56,7 +56,7 @@ def test_table_as_latex(written: Settings) -> None:
     default, mimetic, mask, at_paper, alibi = [line for line in lines if " & " in line][2:]
     assert default.startswith(r"WikiText-2 & Default & 172.78 & 181.91 & 171.00 \ci{146.16}{195.84} & 170.00")
     assert mimetic.endswith(
-        r"& 166.00 & 165.00 & 5.00 & 2.000 & 1/3 & \verdict{direction only} & \verdict{direction only} \\"
+        r"& 166.00 & 165.00 & +5.00 & 2.000 & 1/3 & \verdict{direction only} & \verdict{direction only} \\"
     )
     assert r"$-$4.00 \ci{$-$6.48}{$-$1.52} & 2.000 & 3/3 & \verdict{direction only}" in mask
     assert at_paper.startswith(r" & Mask \atpaper & 166.76 & 179.70 & 181.00 & 180.00 & --")

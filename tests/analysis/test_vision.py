@@ -1,4 +1,4 @@
-"""Tables 3 and 5 and Figures 9 to 14 on constructed records, and without any."""
+"""Tables 3 and 5, Figures 9 to 14 and the table of V and Proj on constructed records, and without any."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +10,7 @@ import yaml
 
 from maskprior.analysis import claims, figures, vision_figures
 from maskprior.analysis.records import load_target
+from maskprior.analysis.value_init import load_tasks, prior_effect, value_effect, value_init_frame, value_init_latex
 from maskprior.analysis.vision_table import note, subset, vision_frame, vision_latex, vision_rows
 from maskprior.config.settings import Settings, read_settings
 from tests.analysis.conftest import STEPS, WriteRun
@@ -17,10 +18,11 @@ from tests.analysis.conftest import STEPS, WriteRun
 
 @pytest.fixture
 def settings(project: Path) -> Settings:
-    """Two seeds of Tables 3 and 5, planned at every scale."""
+    """Two seeds of every target, planned at every scale."""
     path = project / "config" / "experiments" / "vision.yaml"
     file = yaml.safe_load(path.read_text())
-    file["targets"] = {name: {"methods": target["methods"]} for name, target in file["targets"].items()}
+    for target in file["targets"].values():
+        del target["seeds"]
     path.write_text(yaml.safe_dump(file, sort_keys=False))
     return read_settings({"seeds": 2})
 
@@ -169,3 +171,33 @@ def test_the_heads_of_the_configuration_are_named_in_figure_9() -> None:
     titles = [ax.get_title() for ax in vision_figures.impulse_patterns("centre_first", 3).axes]
     assert [title.split("\n")[0] for title in titles][:3] == ["(−1, −1)", "(−1, 0)", "(−1, 1)"]
     assert [title for title in titles if "head" in title] == ["(−1, 0)\nhead 2", "(0, 0)\nhead 1", "(0, 1)\nhead 3"]
+
+
+def test_a_prior_is_compared_with_default_of_the_same_values(settings: Settings, write_run: WriteRun) -> None:
+    """Values as Mimetic's add 5 and 6, the mask adds 1 and 2 to either Default: 40, 41; 41, 43; 45, 47; 46, 49."""
+    bests = {
+        "default": (40.0, 41.0), "mask": (41.0, 43.0), "default+vproj_mimetic": (45.0, 47.0),
+        "mask+vproj_mimetic": (46.0, 49.0), "impulse": (47.0,),
+    }  # fmt: skip
+    for method, values in bests.items():
+        for seed, best in enumerate(values):
+            write(write_run, method, seed, best)
+    tasks = load_tasks(settings)
+    assert {task: len(design) for task, design in tasks.items()} == {"cifar10": 8}
+    design = tasks["cifar10"]
+    for vproj in ("default", "mimetic"):
+        assert prior_effect(design, "mask", vproj).values == (1.0, 2.0)
+    assert value_effect(design, "mask").values == (5.0, 6.0)
+    assert prior_effect(design, "impulse", "mimetic").values == (2.0,)  # impulse itself has Mimetic's values
+    lines = {line.split(" & ")[1]: line for line in value_init_latex(tasks).splitlines() if line.count(" & ") == 7}
+    assert list(lines)[1:] == ["Default", "Mimetic", "Impulse", "Mask"]
+    assert lines["Impulse"] == r" & Impulse & -- & -- & 47.00 & +2.00 & -- & 0/2 \\"
+    assert lines["Mask"].count(" & +1.50 \\ci{") == 2
+    assert " & +5.50 \\ci{" in lines["Mask"]
+    frame = value_init_frame(tasks).set_index(["method", "vproj"])
+    assert frame.loc["mask", "mimetic"][["mean", "prior_effect", "n", "planned"]].tolist() == [47.5, 1.5, 2, 2]
+
+
+def test_without_a_plan_the_table_of_values_says_so() -> None:
+    assert r"\multicolumn{8}{c}{not run at this scale}" in value_init_latex({})
+    assert value_init_frame({}).empty

@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from maskprior.analysis.aggregate import Difference
 from maskprior.analysis.claims import Verdict
 from maskprior.analysis.output import METRICS as ALL_METRICS
-from maskprior.analysis.output import NOTHING, decimals, interval, method_name, number, seeds, task_name
+from maskprior.analysis.output import NOTHING, difference_text, interval, method_name, number, seeds, task_name
 from maskprior.analysis.rows import PRIOR_IN_MAP, PRIOR_IN_WEIGHTS, Row, source_text, table_rows
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
@@ -70,15 +69,6 @@ def _ours(row: Row) -> list[str]:
         seeds(row.measured[SEQUENCE]),
         *(rf"\verdict{{{row.verdicts[m]}}}" if m in row.verdicts else "" for m in METRICS),
     ]
-
-
-def difference_text(difference: Difference, metric: str) -> str:
-    """`70.50 [51.44, 89.56]` in LaTeX; the mean alone for a single pair of seeds; `--` for none."""
-    if difference.n == 0:
-        return NOTHING
-    places = decimals(difference.mean, metric)
-    mean, low, high = (number(v, metric, digits=places) for v in (difference.mean, difference.low, difference.high))
-    return mean if difference.n < 2 else rf"{mean} \ci{{{low}}}{{{high}}}"
 
 
 def arithmetic_frame(rows: Sequence[Row]) -> Any:

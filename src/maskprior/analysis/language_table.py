@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from maskprior.analysis.aggregate import Difference
 from maskprior.analysis.claims import Verdict
-from maskprior.analysis.output import METRICS, NOTHING, decimals, interval, method_name, number, seeds, task_name
+from maskprior.analysis.output import METRICS, NOTHING, difference_text, interval, method_name, number, seeds, task_name
 from maskprior.analysis.records import Entry
 from maskprior.analysis.rows import Row, source_text, table_rows
 from maskprior.config.settings import Settings
@@ -48,20 +47,12 @@ def _latex_row(row: Row, first: str) -> str:
         method,
         *(row.published.get(metric, NOTHING) for metric in (VAL, TEST)),
         *(interval(row.measured[metric], metric) for metric in (VAL, TEST)),
-        _difference(row.differences[TEST]) if TEST in row.differences else "",
+        difference_text(row.differences[TEST], TEST) if TEST in row.differences else "",
         number(row.measured[BITS].mean, BITS, digits=3),
         seeds(row.measured[TEST]),
         *(rf"\verdict{{{row.verdicts[metric]}}}" if metric in row.verdicts else "" for metric in (VAL, TEST)),
     ]
     return " & ".join(columns) + r" \\"
-
-
-def _difference(difference: Difference) -> str:
-    if difference.n == 0:
-        return NOTHING
-    places = decimals(difference.mean, TEST)
-    mean, low, high = (number(v, TEST, digits=places) for v in (difference.mean, difference.low, difference.high))
-    return f"{mean} \\ci{{{low}}}{{{high}}}" if difference.n > 1 else mean
 
 
 def language_frame(rows: Sequence[Row]) -> Any:

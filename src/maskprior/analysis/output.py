@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 from maskprior import paths
-from maskprior.analysis.aggregate import Summary
+from maskprior.analysis.aggregate import Difference, Summary
 from maskprior.files import write_atomically
 
 TASKS = {
@@ -144,6 +144,16 @@ def interval(summary: Summary, metric: str) -> str:
         return mean
     low, high = (number(bound, metric, digits=places) for bound in (summary.low, summary.high))
     return f"{mean} \\ci{{{low}}}{{{high}}}"
+
+
+def difference_text(difference: Difference, metric: str) -> str:
+    """`+3.50 [1.20, 5.80]` in LaTeX; the mean alone for a single pair of seeds; `--` for none."""
+    if difference.n == 0:
+        return NOTHING
+    places = decimals(difference.mean, metric)
+    mean, low, high = (number(v, metric, digits=places) for v in (difference.mean, difference.low, difference.high))
+    signed = f"+{mean}" if difference.mean > 0 else mean
+    return signed if difference.n < 2 else f"{signed} \\ci{{{low}}}{{{high}}}"
 
 
 def seeds(summary: Summary) -> str:

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from maskprior.analysis.aggregate import Difference
 from maskprior.analysis.claims import Verdict
-from maskprior.analysis.output import NOTHING, interval, method_name, number, seeds, task_name
+from maskprior.analysis.output import NOTHING, difference_text, interval, method_name, seeds, task_name
 from maskprior.analysis.rows import Row, source_text, table_rows
 from maskprior.analysis.rows import note as rows_note
 from maskprior.config.settings import Settings
@@ -77,21 +76,11 @@ def _latex_row(row: Row, first: str) -> str:
         row.published.get(BEST, NOTHING),
         interval(row.measured[BEST], BEST),
         interval(row.measured[LAST], LAST),
-        _difference(row.differences.get(BEST)),
+        difference_text(row.differences[BEST], BEST) if BEST in row.differences else "",
         seeds(row.measured[BEST]),
         rf"\verdict{{{row.verdicts[BEST]}}}" if BEST in row.verdicts else "",
     ]
     return " & ".join(columns) + r" \\"
-
-
-def _difference(found: Difference | None) -> str:
-    """Nothing for Default itself; `--` before both runs of a seed are there."""
-    if found is None:
-        return ""
-    if not found.n:
-        return NOTHING
-    mean = ("+" if found.mean > 0 else "") + number(found.mean, BEST)
-    return mean if found.n < 2 else rf"{mean} \ci{{{number(found.low, BEST)}}}{{{number(found.high, BEST)}}}"
 
 
 def vision_frame(rows: Sequence[Row]) -> Any:
