@@ -62,11 +62,11 @@ def table(settings: Settings) -> list[list[str]]:
 
 def test_without_records_every_cell_says_so(settings: Settings) -> None:
     rows = table(settings)
-    assert len(rows) == 12
+    assert len(rows) == 14
     assert rows[0][:5] == [r"Addition {\scriptsize\color{quiet}0.4\,\%}", "Default", "1.19", "40.59", "4.51"]
     assert rows[0][5:] == ["reduced", "--", "--", "--", "", "--", "0/2", *[r"\verdict{not run}"] * 3]
-    assert rows[5][1:5] == ["Mask, fixed", "--", "--", "--"]
-    assert [row[0] != "" for row in rows] == [True, *[False] * 5] * 2
+    assert rows[6][1:5] == ["Mask, fixed", "--", "--", "--"]
+    assert [row[0] != "" for row in rows] == [True, *[False] * 6] * 2
 
 
 def test_a_method_stands_there_once_with_a_line_per_scale(settings: Settings, write_run: WriteRun) -> None:
@@ -74,7 +74,7 @@ def test_a_method_stands_there_once_with_a_line_per_scale(settings: Settings, wr
         write_run("addition", "default", seed, METRICS, scale="paper")
         write_run("addition", "mask", seed, METRICS | {"sequence_accuracy": 3.0 + gain}, scale="paper")
     rows = table(settings)
-    assert len(rows) == 14
+    assert len(rows) == 16
     assert [row[5] for row in rows[:2]] == ["reduced", "paper"]
     assert rows[1][:5] == [""] * 5
     (mask,) = [row for row in rows if row[9].startswith("+71.00")]
@@ -109,7 +109,7 @@ def test_shown_is_the_papers_scale_once_it_has_a_record(settings: Settings, writ
 
 def test_a_target_that_is_planned_only_at_the_papers_scale_stands_there(settings: Settings, project: Path) -> None:
     plan(project, table2={"scales": ["paper"]}, figure4_addition={"scales": ["paper"]})
-    assert [row[5] for row in table(settings)] == ["paper"] * 12
+    assert [row[5] for row in table(settings)] == ["paper"] * 14
     shown = load_shown("table2", settings)
     assert {(entry.run.scale, entry.source) for entry in shown} == {("paper", "missing")}
     assert len(arithmetic_figures.errors(shown, ("default", "mask")).axes) == 3

@@ -177,24 +177,25 @@ def test_a_prior_is_compared_with_default_of_the_same_values(settings: Settings,
     """Values as Mimetic's add 5 and 6, the mask adds 1 and 2 to either Default: 40, 41; 41, 43; 45, 47; 46, 49."""
     bests = {
         "default": (40.0, 41.0), "mask": (41.0, 43.0), "default+vproj_mimetic": (45.0, 47.0),
-        "mask+vproj_mimetic": (46.0, 49.0), "impulse": (47.0,),
+        "mask+vproj_mimetic": (46.0, 49.0), "impulse": (47.0,), "default+position18": (42.0,),
     }  # fmt: skip
     for method, values in bests.items():
         for seed, best in enumerate(values):
             write(write_run, method, seed, best)
     tasks = load_tasks(settings)
-    assert {task: len(design) for task, design in tasks.items()} == {"cifar10": 8}
+    assert {task: len(design) for task, design in tasks.items()} == {"cifar10": 9}
     design = tasks["cifar10"]
     for vproj in ("default", "mimetic"):
         assert prior_effect(design, "mask", vproj).values == (1.0, 2.0)
     assert value_effect(design, "mask").values == (5.0, 6.0)
     assert prior_effect(design, "impulse", "mimetic").values == (2.0,)  # impulse itself has Mimetic's values
     lines = {line.split(" & ")[1]: line for line in value_init_latex(tasks).splitlines() if line.count(" & ") == 7}
-    assert list(lines)[1:] == ["Default", "Mimetic", "Impulse", "Mask"]
+    assert list(lines)[1:] == ["Default", "Default, positions scaled", "Mimetic", "Impulse", "Mask"]
     assert lines["Impulse"] == r" & Impulse & -- & -- & 47.00 & +2.00 & -- & 0/2 \\"
+    assert lines["Default, positions scaled"] == r" & Default, positions scaled & 42.00 & +2.00 &  &  &  & 1/2 \\"
     assert lines["Mask"].count(" & +1.50 \\ci{") == 2
     assert " & +5.50 \\ci{" in lines["Mask"]
-    frame = value_init_frame(tasks).set_index(["method", "vproj"])
+    frame = value_init_frame(tasks).set_index(["prior", "vproj"])
     assert frame.loc["mask", "mimetic"][["mean", "prior_effect", "n", "planned"]].tolist() == [47.5, 1.5, 2, 2]
 
 

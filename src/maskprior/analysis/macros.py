@@ -4,7 +4,7 @@ paper/generated/macros.tex holds lines `\setresult{key}{value}`; the text says `
 there stops LaTeX. Keys:
     <cell>/n, <cell>/<metric>/{value,mean,interval,median}   cell = experiment/task/method; value = mean and interval
     difference/<cell>/<metric>/{mean,interval,t,sign}     the method minus Default, paired by seed
-    paper/<cell>/…, difference/paper/<cell>/…             the same at the paper's scale, for experiments in AT_PAPER
+    paper/<cell>/…, difference/paper/<cell>/…             the same at the paper's scale, for cells of AT_PAPER
     config/<cell>/<dotted key>                            the run's configuration at the chosen scale
     config/paper/<cell>/<dotted key>                      the same at the paper's scale
     verdicts/{all,numbers,statements,T1,…}/{<verdict with dashes>,all}
@@ -23,7 +23,7 @@ from maskprior.analysis.claims import VERDICTS, Verdict, count, summary
 from maskprior.analysis.output import LEFT_OF_A_PRIOR, METRICS, NOTHING, decimals, interval, number, seeds
 from maskprior.analysis.records import Entry, by_seed, cells, sources
 from maskprior.config.settings import Settings
-from maskprior.runs.spec import make_run, resolve
+from maskprior.runs.spec import make_run, planned_runs, resolve
 from maskprior.runs.store import Resolved
 
 # What the text speaks of, defined also before any run is there: of every experiment, and of one.
@@ -43,8 +43,8 @@ MORE = {
         *("mask_slope_initial", "mask_slope_final", "attention_reach_initial", "attention_reach_final"),
     ],
 }
-# Experiments whose text speaks of runs at the paper's scale, whatever scale is chosen.
-AT_PAPER = ("arithmetic",)
+# The target whose text speaks of runs at the paper's scale, whatever scale is chosen.
+AT_PAPER = "table2"
 
 
 def macros(
@@ -63,7 +63,8 @@ def macros(
     # The text speaks of cells that are planned at another scale only, too.
     cells_spoken_of = [*entries, *_unplanned(entries, at_paper, settings.scale)]
     found |= dict(_results(cells_spoken_of))
-    of_paper = [entry for entry in at_paper if entry.run.experiment in AT_PAPER and not entry.run.variant]
+    spoken_of_at_paper = set(planned_runs(AT_PAPER, settings.model_copy(update={"scale": "paper"})))
+    of_paper = [entry for entry in at_paper if entry.run in spoken_of_at_paper]
     found |= dict(_results(of_paper, "paper/"))
     found |= dict(_configurations(of_paper, "paper", "config/paper"))
     found |= dict(_configurations(cells_spoken_of, settings.scale, "config"))

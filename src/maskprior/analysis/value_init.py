@@ -9,7 +9,7 @@ from typing import Any
 
 from maskprior.analysis.aggregate import Difference, paired_difference
 from maskprior.analysis.claims import summary
-from maskprior.analysis.output import NOTHING, difference_text, interval, method_name, seeds, task_name
+from maskprior.analysis.output import difference_text, interval, method_name, seeds, task_name
 from maskprior.analysis.records import Entry, by_seed, cells, load_target
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
@@ -18,31 +18,36 @@ TARGET = "value_init"
 METRIC = "best_top1"
 DEFAULT, MIMETIC = "default", "mimetic"
 
-# (method, initialisation of W_V and W_O) -> the entries of that cell.
+# (prior, initialisation of W_V and W_O) -> the entries of that cell; a prior is a method, or one with another variant.
 Design = Mapping[tuple[str, str], Sequence[Entry]]
 
 
 def load_tasks(settings: Settings) -> dict[str, Design]:
-    """Task -> the target's cells, by method and initialisation; empty where the target is not planned."""
+    """Task -> the target's cells, by prior and initialisation; empty where the target is not planned."""
     found: dict[str, dict[tuple[str, str], Sequence[Entry]]] = {}
     for (task, cell), entries in cells(load_target(TARGET, settings)).items():
         config: Any = resolve(make_run("vision", task, cell, scale=settings.scale))
-        found.setdefault(task, {})[config.method, config.vproj] = entries
+        method, _, variant = cell.partition("+")
+        prior = method if variant.startswith("vproj_") else cell
+        found.setdefault(task, {})[prior, config.vproj] = entries
     return dict(found)
 
 
-def prior_effect(design: Design, method: str, vproj: str) -> Difference:
-    """Best top-1 of a method minus Default's with the same W_V and W_O, paired by seed."""
-    return _difference(design, (method, vproj), (DEFAULT, vproj))
+def prior_effect(design: Design, prior: str, vproj: str) -> Difference:
+    """Best top-1 of a prior minus Default's with the same W_V and W_O, paired by seed."""
+    return _difference(design, (prior, vproj), (DEFAULT, vproj))
 
 
-def value_effect(design: Design, method: str) -> Difference:
-    """Best top-1 of a method with Mimetic's W_V and W_O minus with Default's, paired by seed."""
-    return _difference(design, (method, MIMETIC), (method, DEFAULT))
+def value_effect(design: Design, prior: str) -> Difference:
+    """Best top-1 of a prior with Mimetic's W_V and W_O minus with Default's, paired by seed."""
+    return _difference(design, (prior, MIMETIC), (prior, DEFAULT))
 
 
 def value_init_latex(tasks: Mapping[str, Design]) -> str:
-    """A booktabs table, a row a method: with each W_V W_O its accuracy and what the prior adds; what W_V W_O add."""
+    """A booktabs table, a row a prior: with each W_V W_O its accuracy and what the prior adds; what W_V W_O add.
+
+    Empty where nothing is planned, `--` where nothing has run.
+    """
     lines = [
         r"\begin{tabular}{@{}llrrrrrc@{}}",
         r"\toprule",
@@ -52,20 +57,26 @@ def value_init_latex(tasks: Mapping[str, Design]) -> str:
     ]
     for task, design in tasks.items():
         lines.append(r"\midrule")
-        for row, method in enumerate(_methods(design)):
-            columns = [task_name(task) if row == 0 else "", method_name(method)]
-            for vproj in (DEFAULT, MIMETIC):
-                prior = difference_text(prior_effect(design, method, vproj), METRIC) if method != DEFAULT else ""
-                columns += [interval(summary(design.get((method, vproj), ()), METRIC), METRIC), prior]
-            columns += [difference_text(value_effect(design, method), METRIC), _seeds(design, method)]
+        for row, prior in enumerate(_priors(design)):
+            columns = [task_name(task) if row == 0 else "", method_name(prior), *_with_each(design, prior)]
             lines.append(" & ".join(columns) + r" \\")
     if not tasks:
         lines += [r"\midrule", r"\multicolumn{8}{c}{not run at this scale} \\"]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
+def _with_each(design: Design, prior: str) -> Iterator[str]:
+    planned = [vproj for vproj in (DEFAULT, MIMETIC) if (prior, vproj) in design]
+    for vproj in (DEFAULT, MIMETIC):
+        yield interval(summary(design[prior, vproj], METRIC), METRIC) if vproj in planned else ""
+        compared = vproj in planned and prior != DEFAULT
+        yield difference_text(prior_effect(design, prior, vproj), METRIC) if compared else ""
+    yield difference_text(value_effect(design, prior), METRIC) if len(planned) == 2 else ""
+    yield min(seeds(summary(design[prior, vproj], METRIC)) for vproj in planned)
+
+
 def value_init_frame(tasks: Mapping[str, Design]) -> Any:
-    """The same as a tidy pandas DataFrame: a row per method and initialisation, numbers in full precision."""
+    """The same as a tidy pandas DataFrame: a row per prior and initialisation, numbers in full precision."""
     import pandas as pd
 
     return pd.DataFrame(list(_frame_rows(tasks)))
@@ -73,23 +84,18 @@ def value_init_frame(tasks: Mapping[str, Design]) -> Any:
 
 def _frame_rows(tasks: Mapping[str, Design]) -> Iterator[dict[str, Any]]:
     for task, design in tasks.items():
-        for (method, vproj), entries in design.items():
-            s, prior = summary(entries, METRIC), prior_effect(design, method, vproj)
+        for (prior, vproj), entries in design.items():
+            s, added = summary(entries, METRIC), prior_effect(design, prior, vproj)
             yield {
-                "task": task, "method": method, "vproj": vproj, "metric": METRIC,
+                "task": task, "prior": prior, "vproj": vproj, "metric": METRIC,
                 "mean": s.mean, "low": s.low, "high": s.high, "n": s.n, "planned": s.planned,
-                "prior_effect": prior.mean, "prior_effect_low": prior.low, "prior_effect_high": prior.high,
+                "prior_effect": added.mean, "prior_effect_low": added.low, "prior_effect_high": added.high,
             }  # fmt: skip
 
 
-def _methods(design: Design) -> list[str]:
-    return list(dict.fromkeys(method for method, _ in design))
+def _priors(design: Design) -> list[str]:
+    return list(dict.fromkeys(prior for prior, _ in design))
 
 
 def _difference(design: Design, cell: tuple[str, str], other: tuple[str, str]) -> Difference:
     return paired_difference(*(by_seed(design.get(key, ()), METRIC) for key in (cell, other)))
-
-
-def _seeds(design: Design, method: str) -> str:
-    """Of the initialisation with the fewest."""
-    return min((seeds(summary(entries, METRIC)) for (m, _), entries in design.items() if m == method), default=NOTHING)
