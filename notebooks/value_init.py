@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Images: the prior, apart from the values it comes with
 #
-# Mimetic and Impulse initialise W_V and W_O too, the mask does not, so Table 3 compares more than where a prior lives. Here every
-# method runs with both initialisations of W_V and W_O, on CIFAR-10.
+# Mimetic and Impulse initialise W_V and W_O too, the mask does not, so Table 3 compares more than where a prior lives. Here
+# methods run with both initialisations of W_V and W_O, on CIFAR-10, and Default also with the position factor of Impulse's code.
 
 # %% tags=["parameters"]
 scale = "reduced"

@@ -1,6 +1,6 @@
 """Images: the prior's place apart from W_V and W_O, which Mimetic and Impulse set too and the mask leaves alone.
 
-Every prior with either initialisation of W_V W_O: what the prior does is the difference to Default with the same one,
+A prior with either initialisation of W_V W_O: what the prior does is the difference to Default with the same one,
 and what W_V W_O do is the difference between the two.
 """
 
