@@ -66,6 +66,15 @@ def test_explanations_stand_there_with_their_verdict(project: Path, write_run: W
     assert lines[-2].startswith("Each cell of these has one thing changed. Records: 3 local, ")
 
 
+def test_runs_still_to_be_made_at_the_papers_scale_are_not_missing(project: Path, write_run: WriteRun) -> None:
+    write_run("addition", "mask", 0, {"sequence_accuracy": 95.0}, scale="paper", kind="published")
+    settings = read_settings()
+    text = readme.results(settings, evaluate(settings))
+    assert text.count("| Addition | Mask | paper |") == 1
+    assert "Records: 1 published." in text
+    assert " missing" not in text
+
+
 def test_results_in_markdown(project: Path, write_run: WriteRun) -> None:
     for seed in range(3):
         write_run("2parity", "default", seed, {"test_loss": 1.2, "test_accuracy": 75.0})
