@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from maskprior import paths
 from maskprior.analysis.records import experiment_of
@@ -28,14 +27,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(paths.config(), tmp_path / "config")
     monkeypatch.setenv("MASKPRIOR_ROOT", str(tmp_path))
     return tmp_path
-
-
-def plan_every_seed(project: Path, target: str) -> None:
-    """Plan a Boolean target for all seeds, however few the project has of it."""
-    path = project / "config" / "experiments" / "boolean.yaml"
-    file = yaml.safe_load(path.read_text())
-    file["targets"][target].pop("seeds", None)
-    path.write_text(yaml.safe_dump(file))
 
 
 @pytest.fixture

@@ -23,17 +23,10 @@ from maskprior.analysis.explanations import (
 from maskprior.analysis.interventions import load_tasks
 from maskprior.config.settings import read_settings
 from maskprior.errors import UserError
-from tests.analysis.conftest import WriteRun, plan_every_seed
+from tests.analysis.conftest import WriteRun
 
 AT_LEAST = {"cell": "mask+sgd", "level": "map", "at_least": 0.5}
 BELOW = {"cell": "mask+sgd", "level": "map", "below": 0.5}
-
-
-@pytest.fixture(autouse=True)
-def _every_seed(request: pytest.FixtureRequest) -> None:
-    """The constructed records are of more seeds than the project's interventions have."""
-    if "project" in request.fixturenames:
-        plan_every_seed(request.getfixturevalue("project"), "interventions")
 
 
 def groups(*predictions: dict[str, object]) -> list[Group]:
@@ -137,13 +130,13 @@ def test_the_explanations_are_of_planned_cells(project: Path) -> None:
 
 def test_the_text_says_what_the_evidence_says() -> None:
     """A sentence is written for a verdict; the published records of this repository must give that verdict."""
-    text = (paths.root() / "paper" / "sections" / "interventions.tex").read_text()
-    written = dict(re.findall(r"\\finding\{explanation/2parity/([^}]*)\}\{([^}]*)\}", text))
-    assert written.keys() == {explanation.id for group in read_groups() for explanation in group.explanations}
+    text = "\n".join(path.read_text() for path in sorted((paths.root() / "paper" / "sections").glob("*.tex")))
+    written = set(re.findall(r"\\finding\{explanation/2parity/([^}]*)\}\{([^}]*)\}", text))
+    assert {name for name, _ in written} == {e.id for group in read_groups() for e in group.explanations}
     cells = load_tasks(read_settings())["2parity"]
     if not all(entry.source == "published" for entries in cells.values() for entry in entries):
         pytest.skip("not every record of the interventions is published here")
-    assert written == {judged.explanation.id: judged.verdict for judged in judge(read_groups(), cells)}
+    assert written == {(judged.explanation.id, judged.verdict) for judged in judge(read_groups(), cells)}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from maskprior import paths
 from maskprior.analysis import readme
 from maskprior.analysis.claims import evaluate
 from maskprior.config.settings import read_settings
-from tests.analysis.conftest import WriteRun, plan_every_seed
+from tests.analysis.conftest import WriteRun
 
 README = paths.package().parents[1] / "README.md"
 
@@ -55,7 +55,6 @@ def test_rows_are_never_lost_for_want_of_records(page: Path) -> None:
 
 
 def test_explanations_stand_there_with_their_verdict(project: Path, write_run: WriteRun) -> None:
-    plan_every_seed(project, "interventions")
     assert readme.explained(read_settings()) == []
     for seed in range(3):
         write_run("2parity", "structured_svd+sgd", seed, {})
@@ -83,3 +82,17 @@ def test_results_in_markdown(project: Path, write_run: WriteRun) -> None:
     numbers = "| 1.379 | 1.200 [1.200, 1.200] | 75.00 | 75.00 [75.00, 75.00] | 3/3 |"
     assert f"| 2Parity | Default | reduced {numbers} direction only |" in text.splitlines()
     assert "Of the paper's 112 numbers: 0 reproduced, 4 direction only, 0 not reproduced, 108 not run." in text
+
+
+def test_verdicts_come_first_and_the_long_tables_are_folded(project: Path, write_run: WriteRun) -> None:
+    for seed in range(3):
+        write_run("2parity", "default", seed, {"test_loss": 1.2, "test_accuracy": 75.0})
+    settings = read_settings({"seeds": 3})
+    lines = readme.results(settings, evaluate(settings)).splitlines()
+    assert lines[2] == "| claims of | reproduced | direction only | not reproduced | not run | all |"
+    assert lines[4] == "| Table 1 | 0 | 2 | 0 | 26 | 28 |"
+    folded = "<details><summary>Boolean: our numbers beside the published ones</summary>"
+    first = lines.index(folded)
+    assert lines[first + 1] == ""  # else the table is not read as Markdown
+    assert lines[first + 2].startswith("| task | method | scale | loss: published | ours |")
+    assert lines.count("</details>") == len([line for line in lines if line.startswith("<details>")]) == 2

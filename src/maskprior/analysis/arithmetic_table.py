@@ -21,25 +21,22 @@ def arithmetic_rows(settings: Settings, verdicts: Sequence[Verdict]) -> list[Row
 
 
 def arithmetic_latex(rows: Sequence[Row]) -> str:
-    """Task and method; published; per scale ours with interval, sequence minus Default, prior, seeds and verdicts."""
+    """By task, a method a line: published; per scale ours with interval, sequence minus Default, prior and verdicts."""
     lines = [
-        r"\begin{tabular}{@{}llrrrlllllrrccc@{}}",
+        r"\begin{tabular}{@{}lrrrlllllrrccc@{}}",
         r"\toprule",
-        r" & & \multicolumn{3}{c}{published} & \multicolumn{5}{c}{ours, mean and interval}"
+        r" & \multicolumn{3}{c}{published} & \multicolumn{5}{c}{ours, mean and interval}"
         r" & prior & & \multicolumn{3}{c}{verdict} \\",
-        r"\cmidrule(lr){3-5}\cmidrule(lr){6-10}\cmidrule(l){13-15}",
-        r"task & method & seq. & digit & loss & scale & sequence & digit & loss & seq. $-$ Default & in map & seeds"
+        r"\cmidrule(lr){2-4}\cmidrule(lr){5-9}\cmidrule(l){12-14}",
+        r"method & seq. & digit & loss & scale & sequence & digit & loss & seq. $-$ Default & in map & seeds"
         r" & s & d & l \\",
     ]
     task = method = ""
     for row in rows:
         if row.task != task:
-            lines.append(r"\midrule")
+            lines += [r"\midrule", rf"\multicolumn{{14}}{{@{{}}l}}{{{_label(row)}}} \\"]
             method = ""
-        first = [
-            "" if row.task == task else _label(row),
-            *([""] * 4 if row.method == method else _printed(row)),
-        ]
+        first = [""] * 4 if row.method == method else _printed(row)
         lines.append(" & ".join([*first, *_ours(row)]) + r" \\")
         task, method = row.task, row.method
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
@@ -47,7 +44,7 @@ def arithmetic_latex(rows: Sequence[Row]) -> str:
 
 def _label(row: Row) -> str:
     percent = f"{100 * train_fraction(row.task, row.method, row.scale):g}"
-    return rf"{task_name(row.task)} {{\scriptsize\color{{quiet}}{percent}\,\%}}"
+    return rf"\emph{{{task_name(row.task)}}} {{\color{{quiet}}trained on {percent}\,\%}}"
 
 
 def train_fraction(task: str, method: str, scale: str) -> float:

@@ -14,19 +14,24 @@ def claims_frame(verdicts: Sequence[Verdict]) -> Any:
     return pd.DataFrame([claims.row(verdict) for verdict in verdicts])
 
 
-def verdict_counts_latex(verdicts: Sequence[Verdict]) -> str:
-    """How many claims of each place got which verdict."""
+def verdict_counts(verdicts: Sequence[Verdict]) -> list[list[str]]:
+    """How many claims of each place got which verdict, and how many there are: a row a place, the last of all."""
     groups: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         groups.setdefault(verdict.claim.place if verdict.claim.reported else "statements", []).append(verdict)
+    rows = []
+    for name, members in [*groups.items(), ("all", list(verdicts))]:
+        counts = claims.count(members)
+        rows.append([name, *(str(counts[v]) for v in VERDICTS), str(len(members))])
+    return rows
+
+
+def verdict_counts_latex(verdicts: Sequence[Verdict]) -> str:
+    """`verdict_counts` as a table."""
     heads = " & ".join(rf"\verdict{{{name}}} {name}" for name in VERDICTS)
     lines = [r"\begin{tabular}{@{}lrrrrr@{}}", r"\toprule", rf"claims of & {heads} & all \\", r"\midrule"]
-    for name, members in [*groups.items(), ("all", list(verdicts))]:
-        if name == "all":
-            lines.append(r"\midrule")
-        counts = claims.count(members)
-        lines.append(" & ".join([name, *(str(counts[v]) for v in VERDICTS), str(len(members))]) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+    *places, total = (" & ".join(row) + r" \\" for row in verdict_counts(verdicts))
+    return "\n".join([*lines, *places, r"\midrule", total, r"\bottomrule", r"\end{tabular}"])
 
 
 def published_claims_latex(verdicts: Sequence[Verdict]) -> str:

@@ -1,4 +1,4 @@
-"""The results table of README.md, between its markers, from the records."""
+"""The results in README.md, between its markers, from the records."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,7 +6,8 @@ from dataclasses import replace
 from maskprior import paths
 from maskprior.analysis.aggregate import Summary
 from maskprior.analysis.boolean_table import smaller_cube
-from maskprior.analysis.claims import Verdict, count
+from maskprior.analysis.claims import VERDICTS, Verdict, count
+from maskprior.analysis.claims_table import verdict_counts
 from maskprior.analysis.explanations import HOLDS, judge, read_groups
 from maskprior.analysis.interventions import load_tasks
 from maskprior.analysis.output import METRICS, NOTHING, decimals, method_name, metric_name, number, seeds, task_name
@@ -28,22 +29,30 @@ EXPLAINED = {
 
 
 def results(settings: Settings, verdicts: Sequence[Verdict]) -> str:
-    """Every cell that has a record in Markdown, a table per experiment; counts of verdicts, explanations, costs."""
-    lines = []
+    """In Markdown: verdicts by place, explanations of persistence; folded, each experiment's cells, and the costs."""
+    lines = [*_counts(verdicts), "", *explained(settings)]
     for experiment in dict.fromkeys(name for names in targets().values() for name in names):
         rows = [row for row in _rows(experiment, settings, verdicts) if row.sources.keys() - {"missing"}]
         if rows:
-            lines += [*_table(experiment, rows, settings), ""]
-    lines += [
-        "Of the paper's "
-        + f"{sum(v.claim.reported is not None for v in verdicts)} numbers: "
-        + ", ".join(f"{n} {name}" for name, n in count([v for v in verdicts if v.claim.reported]).items())
-        + ".",
+            title = f"{experiment.capitalize()}: our numbers beside the published ones"
+            lines += _folded(title, _table(experiment, rows, settings))
+    return "\n".join([*lines, *_folded("What the runs of each target took", costs(settings))]).rstrip()
+
+
+def _counts(verdicts: Sequence[Verdict]) -> list[str]:
+    numbers = [verdict for verdict in verdicts if verdict.claim.reported]
+    found = ", ".join(f"{n} {name}" for name, n in count(numbers).items())
+    return [
+        f"Of the paper's {len(numbers)} numbers: {found}.",
         "",
-        *explained(settings),
-        *costs(settings),
+        f"| claims of | {' | '.join(VERDICTS)} | all |",
+        "|---" * (2 + len(VERDICTS)) + "|",
+        *(f"| {' | '.join(row)} |" for row in verdict_counts(verdicts)),
     ]
-    return "\n".join(lines)
+
+
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"<details><summary>{title}</summary>", "", *lines, "", "</details>", ""]
 
 
 def _rows(experiment: str, settings: Settings, verdicts: Sequence[Verdict]) -> list[Row]:
