@@ -74,6 +74,14 @@ def test_runs_still_to_be_made_at_the_papers_scale_are_not_missing(project: Path
     assert " missing" not in text
 
 
+def test_a_row_says_which_metric_has_which_verdict(project: Path, write_run: WriteRun) -> None:
+    metrics = {"sequence_accuracy": 60.0, "digit_accuracy": 70.78, "test_loss": 2.27}
+    write_run("multiplication", "default", 0, metrics, scale="paper", kind="published")
+    settings = read_settings()
+    (row,) = [line for line in readme.results(settings, evaluate(settings)).splitlines() if "| Multiplication" in line]
+    assert row.endswith(" | 1/5 | not reproduced / reproduced / reproduced |")
+
+
 def test_results_in_markdown(project: Path, write_run: WriteRun) -> None:
     for seed in range(3):
         write_run("2parity", "default", seed, {"test_loss": 1.2, "test_accuracy": 75.0})

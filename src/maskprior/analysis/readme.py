@@ -144,12 +144,17 @@ def update(text: str, settings: Settings) -> str:
 
 def _line(row: Row) -> str:
     metrics = METRICS[row.experiment]
-    verdicts = " / ".join(dict.fromkeys(row.verdicts[metric] for metric in metrics if metric in row.verdicts))
+    verdicts = [row.verdicts[metric] for metric in metrics if metric in row.verdicts]
     smaller = smaller_cube(row) if row.experiment == "boolean" else None
     task = task_name(row.task) if smaller is None else f"{task_name(row.task)} (d = {smaller})"
     values = [part for m in metrics for part in (row.published.get(m, ""), _ours(row.measured[m], m))]
-    columns = [task, method_name(row.method), row.scale, *values, seeds(row.measured[metrics[0]]), verdicts]
+    columns = [task, method_name(row.method), row.scale, *values, seeds(row.measured[metrics[0]]), _joined(verdicts)]
     return f"| {' | '.join(columns)} |"
+
+
+def _joined(verdicts: Sequence[str]) -> str:
+    """One verdict where all metrics have the same, else each metric's, in the order of the columns."""
+    return " / ".join(verdicts if len(set(verdicts)) > 1 else verdicts[:1])
 
 
 def _ours(summary: Summary, metric: str) -> str:
