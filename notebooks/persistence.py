@@ -31,7 +31,7 @@ from maskprior.datasets.boolean import TASKS
 
 figures.use_style()
 planned = [entry for target in ("table1", "table4", "interventions") for entry in load_target(target, settings)]
-entries = list({entry.run: entry for entry in planned}.values())
+entries = list({entry.run: entry for entry in planned if entry.run.task in TASKS}.values())
 methods = (
     "default",
     "structured_svd",

@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -41,7 +42,8 @@ def plan(project: Path, experiment: str, targets: dict[str, object]) -> None:
 
 
 def test_without_the_target_there_is_no_task(project: Path) -> None:
-    plan(project, "boolean", {"table1": {"methods": ["mask"]}})
+    for experiment in ("boolean", "arithmetic"):
+        plan(project, experiment, {"table": {"methods": ["mask"]}})
     assert interventions.load_tasks(read_settings()) == {}
 
 
@@ -123,6 +125,21 @@ def test_figure_has_a_line_per_cell_and_group_and_a_panel_per_task_and_level(cel
     assert [dot.get_xdata()[0] for dot in dots] == pytest.approx([0.4, 0.8])
     figure = interventions.picture(GROUPS, {"2Parity": cells, "Addition": {"mask": cells["mask"]}})
     assert [ax.get_title().split("\n")[0] for ax in figure.axes] == ["2Parity"] * 3 + ["Addition"] * 3
+
+
+@pytest.mark.usefixtures("cells")
+def test_a_gap_that_grows_stays_in_the_picture(write_run: WriteRun) -> None:
+    gap = np.broadcast_to(np.array([2.0, 2.0, 3.0, 4.0], dtype=np.float32)[:, None, None], (4, 4, 3))
+    for seed in range(2):
+        grows = {"persistence/query_key_gap": gap}
+        write_run("2parity", "structured_svd", seed, {"test_accuracy": 75.0}, more_arrays=grows)
+    grown = interventions.load_tasks(read_settings({"seeds": 2}))["2parity"]
+    parameter = interventions.picture(GROUPS, {"2Parity": grown}).axes[0]
+    (dot,) = [
+        line.get_xdata()[0] for line in parameter.lines if line.get_ydata()[0] == 2 and len(line.get_xdata()) == 1
+    ]
+    assert dot == pytest.approx(2.0)
+    assert parameter.get_xlim()[1] > 2
 
 
 def test_macros_name_every_explanation_and_reach(cells: interventions.Cells) -> None:

@@ -58,11 +58,21 @@ def test_explanations_stand_there_with_their_verdict(project: Path, write_run: W
     assert readme.explained(read_settings()) == []
     for seed in range(3):
         write_run("2parity", "structured_svd+sgd", seed, {})
-    lines = readme.explained(read_settings({"seeds": 3}))
-    assert lines[0] == "| explanation of persistence (2Parity, reduced) | predictions that hold | verdict |"
+    settings = read_settings({"seeds": 3})
+    lines = readme.explained(settings)
+    assert lines[0] == "| explanation of persistence | 2Parity, reduced |"
     (adam,) = [line for line in lines if "plain gradient descent" in line]
-    assert adam.endswith(" they last. | 1/1 | survives |")
-    assert lines[-2].startswith("Each cell of these has one thing changed. Records: 3 local, ")
+    assert adam.endswith(" they last. | survives (1/1) |")
+    assert lines[-2].endswith("each of their cells has one thing changed. Records: 3 local, 99 missing.")
+
+    for seed in range(3):
+        write_run("addition", "mask+position_std1", seed, {}, unseen_accuracy=(0.0, 0.0, 50.0, 100.0))
+    lines = readme.explained(settings)
+    assert lines[0] == "| explanation of persistence | 2Parity, reduced | Addition, reduced |"
+    (positions,) = [line for line in lines if "as large as contents" in line]
+    assert positions.endswith(" | not run (0/3) | refuted (0/1) |")
+    (pattern,) = [line for line in lines if "Any pattern" in line]
+    assert pattern.endswith(" | not run (0/2) | not run (0/1) |")
 
 
 def test_runs_still_to_be_made_at_the_papers_scale_are_not_missing(project: Path, write_run: WriteRun) -> None:

@@ -183,7 +183,7 @@ def test_a_prior_is_compared_with_default_of_the_same_values(settings: Settings,
         for seed, best in enumerate(values):
             write(write_run, method, seed, best)
     tasks = load_tasks(settings)
-    assert {task: len(design) for task, design in tasks.items()} == {"cifar10": 8}
+    assert {task: len(design) for task, design in tasks.items()} == {"cifar10": 9}
     design = tasks["cifar10"]
     for vproj in ("default", "mimetic"):
         assert prior_effect(design, "mask", vproj).values == (1.0, 2.0)

@@ -24,11 +24,11 @@ from maskprior.runs.spec import Run, make_run, resolve, targets
 
 # The table's columns per level: at the start (function: at its best) and at the end.
 LEVELS = ("gap_initial", "gap_final", "strength_initial", "strength_final", "function_best", "function_final")
-# The figure's panels: what there was, and what is left.
-PANELS: dict[str, tuple[str | None, str]] = {
-    "parameter: gap, of its start": (None, "gap_retention"),
-    "attention map: strength": ("strength_initial", "strength_final"),
-    "function: F": ("function_best", "function_final"),
+# The figure's panels, a level each: its quantity, what there was of it, and what is left.
+PANELS: dict[str, tuple[str, str | None, str]] = {
+    "parameter": ("share of gap", None, "gap_retention"),
+    "map": ("strength", "strength_initial", "strength_final"),
+    "function": ("F", "function_best", "function_final"),
 }
 TARGET = "interventions"
 # The configuration's keys in words; others speak for themselves.
@@ -187,10 +187,12 @@ def picture(groups: Sequence[Group], tasks: Mapping[str, Cells]) -> Figure:
     for y, label in enumerate(labels):
         for ax, (task, panel) in zip(axes, columns, strict=True):
             if label in tasks[task]:
-                _dots(ax, y, tasks[task][label], PANELS[panel], COLOURS.get(label.partition("+")[0], "0.3"))
+                _dots(ax, y, tasks[task][label], PANELS[panel][1:], COLOURS.get(label.partition("+")[0], "0.3"))
     for ax, (task, panel) in zip(axes, columns, strict=True):
         ax.set_title(f"{task}\n{panel}" if len(tasks) > 1 else panel)
-        ax.set_xlim(-0.15, 1.12)
+        ax.set_xlabel(PANELS[panel][0])
+        means = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
+        ax.set_xlim(-0.15, max([1, *means]) + 0.12)
         ax.grid(color="0.93", linewidth=0.5)
         ax.axvline(0.5, color="0.75", linewidth=0.6, linestyle=":", zorder=0)
         ax.tick_params(axis="y", length=0)

@@ -8,7 +8,7 @@ from maskprior.analysis.aggregate import Summary
 from maskprior.analysis.boolean_table import smaller_cube
 from maskprior.analysis.claims import VERDICTS, Verdict, count
 from maskprior.analysis.claims_table import verdict_counts
-from maskprior.analysis.explanations import HOLDS, judge, read_groups
+from maskprior.analysis.explanations import HOLDS, Judged, judge, read_groups
 from maskprior.analysis.interventions import load_tasks
 from maskprior.analysis.output import METRICS, NOTHING, decimals, method_name, metric_name, number, seeds, task_name
 from maskprior.analysis.records import load_target, sources
@@ -88,19 +88,28 @@ def _counted(row: Row, settings: Settings) -> Row:
 
 
 def explained(settings: Settings) -> list[str]:
-    """What the interventions say of each explanation of persistence: a Markdown table per task that has a record."""
-    groups, lines = read_groups(), []
-    for task, by_cell in load_tasks(settings).items():
-        entries = [entry for members in by_cell.values() for entry in members]
-        if not any(entry.record for entry in entries):
-            continue
-        where = f"{task_name(task)}, {entries[0].run.scale}"
-        lines += [f"| explanation of persistence ({where}) | predictions that hold | verdict |", "|---|---|---|"]
-        for judged in judge(groups, by_cell):
-            hold = sum(tested.outcome == HOLDS for tested in judged.tested)
-            lines.append(f"| {judged.explanation.explanation} | {hold}/{len(judged.tested)} | {judged.verdict} |")
-        lines += ["", f"Each cell of these has one thing changed. Records: {source_text(sources(entries))}.", ""]
-    return lines
+    """What the interventions say of each explanation of persistence: a Markdown table, a column per task that ran."""
+    tasks = load_tasks(settings)
+    entries = {task: [entry for cell in by_cell.values() for entry in cell] for task, by_cell in tasks.items()}
+    ran = [task for task in tasks if any(entry.record for entry in entries[task])]
+    if not ran:
+        return []
+    groups = read_groups()
+    verdicts = [{found.explanation.id: _verdict(found) for found in judge(groups, tasks[task])} for task in ran]
+    columns = [f"{task_name(task)}, {entries[task][0].run.scale}" for task in ran]
+    lines = [f"| explanation of persistence | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
+    for explanation in (explanation for group in groups for explanation in group.explanations):
+        of_tasks = [verdict.get(explanation.id, "") for verdict in verdicts]
+        if any(of_tasks):
+            lines.append(f"| {explanation.explanation} | {' | '.join(of_tasks)} |")
+    records = source_text(sources(entry for task in ran for entry in entries[task]))
+    rest = "In brackets how many of its predictions hold; each of their cells has one thing changed"
+    return [*lines, "", f"{rest}. Records: {records}.", ""]
+
+
+def _verdict(judged: Judged) -> str:
+    hold = sum(tested.outcome == HOLDS for tested in judged.tested)
+    return f"{judged.verdict} ({hold}/{len(judged.tested)})"
 
 
 def costs(settings: Settings) -> list[str]:
@@ -116,7 +125,9 @@ def costs(settings: Settings) -> list[str]:
         devices = ", ".join(sorted({str(environment.get("device", "")) for environment in environments}))
         total = f"{sum(seconds) / 60:.0f} min" if sum(seconds) >= 60 else f"{sum(seconds):.0f} s"
         longest = f"{min(seconds):.0f} to {max(seconds):.0f} s"
-        lines.append(f"| `{target}` | {scale} | {len(seconds)} | {total} on one core | {longest} | {devices} |")
+        lines.append(
+            f"| `{target}` | {scale} | {len(seconds)}/{len(entries)} | {total} on one core | {longest} | {devices} |"
+        )
     return lines
 
 
