@@ -15,7 +15,7 @@ from maskprior.datasets.registry import load
 from maskprior.errors import UserError
 from maskprior.runs.fingerprint import dataset_name, fingerprint
 from maskprior.runs.spec import make_run, planned_runs, targets
-from maskprior.runs.store import record_path, relative, resolve_record
+from maskprior.runs.store import folder, record_path, relative, resolve_record
 
 NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
@@ -40,8 +40,24 @@ def record_files(target: str, settings: Settings) -> tuple[str, ...]:
 
 
 def notebook_records(notebook: Notebook, settings: Settings) -> list[str]:
-    """The records a notebook reads, each once."""
-    return list(dict.fromkeys(file for target in notebook.records for file in record_files(target, settings)))
+    """The records a notebook reads, each once: those of its runs, and what there is at the paper's scale.
+
+    Results of the paper's scale stand beside those of the chosen one, so a new one makes the notebook run again; one
+    that is not there is not asked for.
+    """
+    planned = [file for target in notebook.records for file in record_files(target, settings)]
+    beside = [file for target in notebook.records for file in records_at_paper(target, settings)]
+    return list(dict.fromkeys([*planned, *beside]))
+
+
+@functools.cache
+def records_at_paper(target: str, settings: Settings) -> tuple[str, ...]:
+    """The records a target's runs have at the paper's scale."""
+    runs = planned_runs(target, settings.model_copy(update={"scale": "paper"}))
+    # Most runs have none there: a look at the folder spares them their fingerprint.
+    some = [run for run in runs if any(folder(run, kind).exists() for kind in ("published", "local"))]
+    resolved = [resolve_record(run, recompute=settings.recompute) for run in some]
+    return tuple(relative(found.path) for found in resolved if found.source != "missing")
 
 
 def analysis_sources() -> list[str]:
