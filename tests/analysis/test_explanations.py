@@ -1,6 +1,5 @@
 """Predictions about interventions on constructed records: which side of a bound the runs lie on, and what that says."""
 
-import itertools
 import re
 from pathlib import Path
 
@@ -134,9 +133,10 @@ def test_the_text_says_what_the_evidence_says(task: str) -> None:
     """A sentence is written for a verdict; the published records of this repository must give that verdict."""
     text = "\n".join(path.read_text() for path in sorted((paths.root() / "paper" / "sections").glob("*.tex")))
     written = set(re.findall(rf"\\finding\{{explanation/{task}/([^}}]*)\}}\{{([^}}]*)\}}", text))
-    judged = judge(read_groups(), load_tasks(read_settings())[task])
+    cells = load_tasks(read_settings())[task]
+    judged = judge(read_groups(), cells)
     assert {name for name, _ in written} == {found.explanation.id for found in judged}
-    if not all(entry.source == "published" for entry in itertools.chain(*load_tasks(read_settings())[task].values())):
+    if not all(entry.source == "published" for entries in cells.values() for entry in entries):
         pytest.skip("not every record of the interventions is published here")
     assert written == {(found.explanation.id, found.verdict) for found in judged}
 
