@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from maskprior import workflow
-from maskprior.analysis import records
+from maskprior.analysis import pdf, records
 from maskprior.analysis.claims import summary
 from maskprior.analysis.notebooks import read_notebooks
 from maskprior.config.settings import Settings, read_settings
@@ -82,3 +82,9 @@ def test_a_record_at_the_papers_scale_is_an_input_of_its_notebooks_once_it_is_th
     workflow.records_at_paper.cache_clear()
     assert set(workflow.notebook_records(book, settings)) - set(before) == {relative(path)}
     workflow.records_at_paper.cache_clear()
+
+
+def test_a_pdf_that_shows_local_records_is_not_published(project: Path, write_run: WriteRun) -> None:
+    write_run("addition", "mask", 1, {"sequence_accuracy": 95.0}, scale="paper")
+    with pytest.raises(UserError, match="not published: arithmetic/addition/mask/seed1; publish them first"):
+        pdf.publish()

@@ -89,7 +89,18 @@ def restore() -> str:
 
 
 def publish() -> str:
-    """Put paper/main.pdf and the hashes of its inputs under DVC (results/published/pdf)."""
+    """Put paper/main.pdf and the hashes of its inputs under DVC (results/published/pdf).
+
+    UserError where it would show a record that is not published: nobody else could build it.
+    """
+    # The workflow imports this module, and has none of what reads records.
+    from maskprior.analysis.records import load_target
+    from maskprior.config.settings import read_settings
+
+    settings = read_settings()
+    shown = [*load_target("all", settings), *load_target("all", settings.model_copy(update={"scale": "paper"}))]
+    if local := sorted({entry.run.name for entry in shown if entry.source == "local"}):
+        raise UserError(f"paper/main.pdf: shows records that are not published: {few(local)}; publish them first", DATA)
     folder = _published()
     write_atomically(folder / "main.pdf", (paths.root() / "paper" / "main.pdf").read_bytes())
     write_atomically(folder / "inputs.json", (json.dumps(_hashes(), indent=1) + "\n").encode())
