@@ -10,8 +10,8 @@
 # # Figure 4: how much training data each task needs
 #
 # Accuracy on held-out pairs by the share of all pairs that was trained on, with and without the mask: mean over the seeds, bars:
-# 95 % t-intervals. 50 epochs and at most 2,000 updates a run: with much data a network does not see it 50 times, which bounds the
-# accuracy of both methods. At the paper's scale where the sweep has records there or is planned only there.
+# 95 % t-intervals. 50 epochs a run, at the reduced scale at most 2,000 updates: with much data a network does not see it 50 times
+# there, which bounds the accuracy of both methods. What has a record at the paper's scale stands beside the chosen one (diamonds).
 
 # %% tags=["parameters"]
 scale = "reduced"
@@ -26,10 +26,10 @@ settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute
 # %%
 from maskprior.analysis import arithmetic_figures, figures
 from maskprior.analysis.output import write_text
-from maskprior.analysis.records import load_shown
+from maskprior.analysis.records import load_beside
 
 entries = [
-    entry for target in ("figure4_addition", "figure4_multiplication") for entry in load_shown(target, settings)
+    entry for target in ("figure4_addition", "figure4_multiplication") for entry in load_beside(target, settings)
 ]
 frame = arithmetic_figures.fractions_frame(entries)
 write_text("figure4.csv", frame.to_csv(index=False))

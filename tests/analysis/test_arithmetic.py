@@ -14,7 +14,7 @@ from maskprior.analysis.aggregate import paired_difference
 from maskprior.analysis.calibration import distance, published
 from maskprior.analysis.macros import macros
 from maskprior.analysis.output import difference_text
-from maskprior.analysis.records import load_shown, load_target
+from maskprior.analysis.records import load_beside, load_shown, load_target
 from maskprior.config.settings import Settings, read_settings
 from tests.analysis.conftest import WriteRun
 
@@ -31,8 +31,9 @@ def _style() -> Iterator[None]:
 
 @pytest.fixture
 def settings(project: Path) -> Settings:
-    """Table 2 planned at every scale, the sweep at the reduced one."""
-    plan(project, table2={}, figure4_addition={"scales": ["reduced"]}, figure4_multiplication={"scales": ["reduced"]})
+    """Table 2 planned at every scale, the sweep at all but the smallest."""
+    both = {"scales": ["reduced", "paper"]}
+    plan(project, table2={}, figure4_addition=both, figure4_multiplication=both)
     return read_settings({"seeds": 2})
 
 
@@ -155,7 +156,8 @@ def test_sweep_has_the_plain_cells_among_the_fractions(settings: Settings, write
     write_run("addition", "mask+fraction0.2pct", 0, METRICS | {"sequence_accuracy": 20.0})
     write_run("addition", "mask+fraction10pct", 0, METRICS | {"sequence_accuracy": 99.0})
     entries = load_target("figure4_addition", settings) + load_target("figure4_multiplication", settings)
-    assert list(arithmetic_figures.sweep(entries, "addition")["mask"]) == [0.001, 0.002, 0.004, 0.01, 0.02, 0.05, 0.1]
+    mask = arithmetic_figures.sweep(entries, "addition", "reduced")["mask"]
+    assert list(mask) == [0.001, 0.002, 0.004, 0.01, 0.02, 0.05, 0.1]
     figure = arithmetic_figures.fractions(entries)
     (line,) = [line for line in figure.axes[0].lines if line.get_label() == "Mask"]
     assert np.asarray(line.get_xdata()) == pytest.approx([0.2, 0.4, 10])
@@ -163,6 +165,22 @@ def test_sweep_has_the_plain_cells_among_the_fractions(settings: Settings, write
     assert [text.get_text() for text in figure.axes[1].texts] == ["not run"]
     frame = arithmetic_figures.fractions_frame(entries)
     assert len(frame) == (7 + 6) * 2 * 3
+
+
+def test_the_papers_scale_stands_beside_the_sweep(settings: Settings, write_run: WriteRun) -> None:
+    write_run("addition", "mask", 0, METRICS | {"sequence_accuracy": 40.0})
+    write_run("addition", "mask", 1, METRICS | {"sequence_accuracy": 95.0}, scale="paper")
+    entries = load_beside("figure4_addition", settings)
+    frame = arithmetic_figures.fractions_frame(entries).query("scale == 'paper' and metric == 'sequence_accuracy'")
+    assert frame[["method", "train_fraction", "mean", "n", "planned"]].values.tolist() == [["mask", 0.004, 95, 1, 2]]
+    figure = arithmetic_figures.fractions(entries)
+    assert figure.axes[0].get_title() == "Addition (scale: reduced; diamonds: paper)"
+    found = {line.get_marker(): np.asarray(line.get_ydata()).tolist() for line in figure.axes[0].lines}
+    assert found == {"o": [40.0], "D": [95.0]}
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["Mask"]
+    at_paper = settings.model_copy(update={"scale": "paper"})
+    assert load_beside("figure4_addition", at_paper) == load_target("figure4_addition", at_paper)
 
 
 def test_a_scale_without_a_sweep_has_an_empty_figure(settings: Settings) -> None:

@@ -10,6 +10,7 @@ from maskprior.analysis import claims, claims_table, explanations, interventions
 from maskprior.analysis.macros import latex, macros
 from maskprior.analysis.records import load_target
 from maskprior.config.settings import read_settings
+from maskprior.runs.spec import planned_runs
 from tests.analysis.conftest import WriteRun
 
 PAPER = paths.package().parents[1] / "paper"
@@ -42,6 +43,15 @@ def test_the_paper_uses_only_macros_that_exist_before_and_after_runs(project: Pa
     assert found["records/missing"] == str(int(found["records/all"]) - 6)
     assert found["verdicts/numbers/all"] == "112"
     assert found["config/paper/boolean/2parity/mask/optimizer.steps"] == r"8\,640"
+
+
+def test_the_text_can_speak_of_cells_of_another_scale(project: Path) -> None:
+    settings = read_settings({"scale": "smoke"})
+    assert not any("fraction" in run.method_variant for run in planned_runs("all", settings))
+    found = macros(load_target("all", settings), claims.evaluate(settings), settings)
+    assert found["arithmetic/addition/mask+fraction2pct/sequence_accuracy/value"] == "--"
+    assert found["config/arithmetic/addition/mask+fraction2pct/train_fraction"] == "0.02"
+    assert found["records/all"] == str(len(planned_runs("all", settings)))
 
 
 def test_macros_are_one_a_line() -> None:

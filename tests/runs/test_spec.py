@@ -61,9 +61,9 @@ def test_what_is_not_a_name_is_refused(name: str) -> None:
 
 
 def test_later_sections_win(project: Path) -> None:
-    """defaults < task < method < scale < the scale's task < variant, key by key."""
-    levels = ("defaults", "task", "method", "scale", "scale's task", "variant")
-    scales = section(project, "scales")
+    """defaults < task < method < scale < the scale's task < variant < the variant's scale, key by key."""
+    levels = ("defaults", "task", "method", "scale", "scale's task", "variant", "variant's scale")
+    scales, other = section(project, "scales"), {"position_scale": 99}
     for highest in range(1, len(levels) + 1):
         at = {name: {"position_scale": level} if level <= highest else {} for level, name in enumerate(levels, start=1)}
         change(
@@ -72,7 +72,7 @@ def test_later_sections_win(project: Path) -> None:
             tasks={"2parity": {"pattern": "perm"} | at["task"]},
             methods={"mask": at["method"]},
             scales=scales | {"smoke": scales["smoke"] | at["scale"] | {"tasks": {"2parity": at["scale's task"]}}},
-            variants={"changed": at["variant"]},
+            variants={"changed": at["variant"] | {"scales": {"smoke": at["variant's scale"], "paper": other}}},
             targets={},
         )
         assert resolve(make_run("boolean", "2parity", "mask+changed", scale="smoke")).position_scale == highest
@@ -133,17 +133,25 @@ def test_an_impossible_task_and_method_pair_names_the_possible_ones(project: Pat
 
 
 @pytest.mark.parametrize(("task", "fractions"), [("addition", 7), ("multiplication", 6)])
-def test_the_sweep_of_figure4_trains_50_epochs_and_at_most_2000_updates(task: str, fractions: int) -> None:
+@pytest.mark.parametrize(("scale", "most"), [("reduced", 2000), ("paper", math.inf)])
+def test_the_sweep_of_figure4_trains_50_epochs(task: str, fractions: int, scale: str, most: float) -> None:
     """Also the plain cells, which are its points at the fractions of Table 2; both methods at the same fractions."""
     found: dict[str, list[float]] = {}
     for method in experiment_file("arithmetic")["targets"][f"figure4_{task}"]["methods"]:
-        run = make_run("arithmetic", task, method, scale="reduced")
+        run = make_run("arithmetic", task, method, scale=scale)
         config: Any = resolve(run)
         epoch = math.ceil(config.train_fraction * 1_000_000 / config.optimizer.batch_size)
-        assert config.optimizer.steps == min(50 * epoch, 2000)
+        assert config.optimizer.steps == min(50 * epoch, most)
         found.setdefault(run.method, []).append(config.train_fraction)
     assert len(found["default"]) == len(set(found["default"])) == fractions
     assert found["mask"] == found["default"] == sorted(found["default"])
+
+
+def test_an_unknown_scale_of_a_variant_is_named(project: Path) -> None:
+    change(project, variants={"changed": {"scales": {"papr": {}}}}, targets={})
+    assert problem("boolean", "2parity", "mask+changed") == (
+        f"{FILE}: variants.changed.scales: 'papr' unknown (did you mean paper? allowed: paper, reduced, smoke)"
+    )
 
 
 @pytest.mark.parametrize("name", ["defaults", "tasks", "methods", "scales", "variants", "targets"])

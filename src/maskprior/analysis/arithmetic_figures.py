@@ -82,36 +82,41 @@ def errors_frame(entries: Sequence[Entry]) -> Any:
     )  # fmt: skip
 
 
-def sweep(entries: Sequence[Entry], task: str) -> dict[str, dict[float, list[Entry]]]:
+def sweep(entries: Sequence[Entry], task: str, scale: str) -> dict[str, dict[float, list[Entry]]]:
     """method -> train fraction -> its entries, fractions in rising order: a task's cells whatever their variants."""
     found: dict[str, dict[float, list[Entry]]] = {}
-    for (of, cell), members in cells(entries).items():
+    for (of, cell), members in cells([entry for entry in entries if entry.run.scale == scale]).items():
         if of == task:
-            fraction = train_fraction(task, cell, members[0].run.scale)
-            found.setdefault(members[0].run.method, {})[fraction] = members
+            found.setdefault(members[0].run.method, {})[train_fraction(task, cell, scale)] = members
     return {method: dict(sorted(points.items())) for method, points in found.items()}
 
 
 def fractions(entries: Sequence[Entry], methods: Sequence[str] = ("default", "mask")) -> Figure:
-    """Sequence (above) and digit accuracy (below) on held-out pairs by the share trained on: a column a task."""
+    """Sequence (above) and digit accuracy (below) on held-out pairs by the share trained on: a column a task.
+
+    Dots are the first scale of the entries, diamonds the paper's beside it.
+    """
     figure, axes = plt.subplots(
         2, len(TASKS), figsize=(WIDTH, 3.4), layout="constrained", sharex="col", sharey="row", squeeze=False
     )
     for column, task in enumerate(TASKS):
-        points = sweep(entries, task)
+        scales = list(dict.fromkeys(entry.run.scale for entry in entries if entry.run.task == task))
         for ax, metric in zip(axes[:, column], (SEQUENCE, DIGIT), strict=True):
-            for method in methods:
-                cell = points.get(method, {})
-                _points(ax, [100 * f for f in cell], [summary(members, metric) for members in cell.values()], method)
+            ticks: set[float] = set()
+            for scale, marker in zip(scales, "oD", strict=False):
+                for method, cell in sweep(entries, task, scale).items():
+                    ticks.update(100 * fraction for fraction in cell)
+                    if method in methods:
+                        found = [summary(members, metric) for members in cell.values()]
+                        _points(ax, [100 * fraction for fraction in cell], found, method, marker)
             ax.set_xscale("log")
-            ticks = [100 * fraction for fraction in next(iter(points.values()), {})]
             if ticks:
-                ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-                ax.set_xlim(ticks[0] / 1.3, ticks[-1] * 1.3)
+                ax.set_xticks(sorted(ticks), [f"{tick:g}" for tick in sorted(ticks)])
+                ax.set_xlim(min(ticks) / 1.3, max(ticks) * 1.3)
             ax.minorticks_off()
             _say_if_empty(ax)
-        scales = {entry.run.scale for entry in entries if entry.run.task == task}
-        axes[0, column].set_title(f"{task_name(task)} (scale: {', '.join(scales) or 'none'})")
+        diamonds = f"; diamonds: {scales[1]}" if len(scales) > 1 else ""
+        axes[0, column].set_title(f"{task_name(task)} (scale: {scales[0] if scales else 'none'}{diamonds})")
         axes[1, column].set_xlabel("pairs trained on (%)")
     axes[0, 0].set_ylabel("sequence accuracy (%)")
     axes[1, 0].set_ylabel("digit accuracy (%)")
@@ -119,18 +124,18 @@ def fractions(entries: Sequence[Entry], methods: Sequence[str] = ("default", "ma
 
 
 def fractions_frame(entries: Sequence[Entry]) -> Any:
-    """One row per task, method, fraction and metric, in full precision."""
+    """One row per task, scale, method, fraction and metric, in full precision."""
     import pandas as pd
 
     found = []
-    for task in TASKS:
-        for method, points in sweep(entries, task).items():
+    for task, scale in dict.fromkeys((entry.run.task, entry.run.scale) for entry in entries):
+        for method, points in sweep(entries, task, scale).items():
             for fraction, members in points.items():
                 for metric in METRICS["arithmetic"]:
                     s = summary(members, metric)
                     found.append(
                         {
-                            "task": task, "method": method, "train_fraction": fraction, "scale": members[0].run.scale,
+                            "task": task, "method": method, "train_fraction": fraction, "scale": scale,
                             "metric": metric, "mean": s.mean, "low": s.low, "high": s.high, "n": s.n,
                             "planned": s.planned, "diverged": s.diverged,
                         }
@@ -138,13 +143,15 @@ def fractions_frame(entries: Sequence[Entry]) -> Any:
     return pd.DataFrame(found)
 
 
-def _points(ax: Axes, x: Any, found: Sequence[Summary], method: str) -> None:
-    """Means joined by a line, with bars for the intervals; nothing where no run is there."""
+def _points(ax: Axes, x: Any, found: Sequence[Summary], method: str, marker: str = "o") -> None:
+    """Means joined by a line, with bars for the intervals; nothing where no run is there. Diamonds are hollow."""
     there = [(at, s) for at, s in zip(x, found, strict=True) if s.n]
     if not there:
         return
     style = {"color": COLOURS.get(method, "0.5"), "linestyle": DASHES.get(method, "solid")}
-    ax.plot([at for at, _ in there], [s.mean for _, s in there], "o", label=method_name(method), markersize=3, **style)
+    shape = {"markersize": 4, "markerfacecolor": "white"} if marker == "D" else {"markersize": 3}
+    means = [s.mean for _, s in there]
+    ax.plot([at for at, _ in there], means, marker=marker, label=method_name(method), **shape, **style)
     for at, s in there:
         if s.has_interval:
             ax.plot([at, at], [s.low, s.high], color=style["color"], linewidth=0.9, solid_capstyle="butt")

@@ -15,16 +15,17 @@ there stops LaTeX. Keys:
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from maskprior.analysis.aggregate import CONFIDENCE, paired_difference
 from maskprior.analysis.calibration import calibration, calibration_macros
 from maskprior.analysis.claims import VERDICTS, Verdict, count, summary
 from maskprior.analysis.output import LEFT_OF_A_PRIOR, METRICS, NOTHING, decimals, interval, number, seeds
 from maskprior.analysis.records import Entry, by_seed, cells, sources
+from maskprior.config.base import Scale
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, planned_runs, resolve
-from maskprior.runs.store import Resolved
+from maskprior.runs.store import Resolved, folder
 
 # What the text speaks of, defined also before any run is there: of every experiment, and of one.
 PRIOR = (
@@ -61,7 +62,7 @@ def macros(
     }
     found |= {"records/all": str(len(entries)), "records/diverged": str(sum(e.status == "diverged" for e in entries))}
     # The text speaks of cells that are planned at another scale only, too.
-    cells_spoken_of = [*entries, *_unplanned(entries, at_paper, settings.scale)]
+    cells_spoken_of = [*entries, *_unplanned(entries, settings)]
     found |= dict(_results(cells_spoken_of))
     spoken_of_at_paper = set(planned_runs(AT_PAPER, settings.model_copy(update={"scale": "paper"})))
     of_paper = [entry for entry in at_paper if entry.run in spoken_of_at_paper]
@@ -84,13 +85,15 @@ def spoken_of(experiment: str, entries: Sequence[Entry]) -> list[str]:
     return sorted({*measured, *METRICS[experiment], *MORE.get(experiment, ()), *PRIOR})
 
 
-def _unplanned(entries: Sequence[Entry], at_paper: Sequence[Entry], scale: str) -> list[Entry]:
-    """The cells that are planned at the paper's scale and not at the chosen one, as missing there."""
+def _unplanned(entries: Sequence[Entry], settings: Settings) -> list[Entry]:
+    """The cells that are planned at another scale and not at the chosen one, as missing there."""
     planned = cells(entries)
+    elsewhere = [settings.model_copy(update={"scale": scale}) for scale in get_args(Scale) if scale != settings.scale]
+    runs = dict.fromkeys(replace(run, scale=settings.scale) for at in elsewhere for run in planned_runs("all", at))
     return [
-        Entry(Resolved(replace(run, scale=scale), entry.resolved.path, "missing"), None)
-        for entry in at_paper
-        if ((run := entry.run).task, run.method_variant) not in planned
+        Entry(Resolved(run, folder(run, "local"), "missing"), None)
+        for run in runs
+        if (run.task, run.method_variant) not in planned
     ]
 
 

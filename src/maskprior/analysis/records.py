@@ -78,6 +78,15 @@ def load_shown(target: str, settings: Settings) -> list[Entry]:
     return load_target(target, settings) or at_paper
 
 
+def load_beside(target: str, settings: Settings) -> list[Entry]:
+    """A target's entries as chosen, and those of its cells that have a record at the paper's scale."""
+    chosen = load_target(target, settings)
+    if settings.scale == "paper":
+        return chosen
+    at_paper = cells(load_target(target, settings.model_copy(update={"scale": "paper"})))
+    return [*chosen, *(e for members in at_paper.values() if any(m.record for m in members) for e in members)]
+
+
 def load_cell(experiment: str, task: str, method: str, settings: Settings) -> list[Entry]:
     """The entries of one cell, one per planned seed; none for an experiment, task or method without configuration."""
     if experiment not in built_experiments():

@@ -100,7 +100,10 @@ def experiment_file(experiment: str) -> dict[str, Any]:
 
 
 def resolve(run: Run) -> Section:
-    """The run's whole configuration: defaults < task < method < scale < the scale's task < variant, validated."""
+    """The run's whole configuration, validated.
+
+    defaults < task < method < scale < the scale's task < variant < the variant's scale: later ones win.
+    """
     file = _read(run.experiment)
     where = _name(run.experiment)
     _check(f"{where}: task", run.task, file.tasks)
@@ -110,13 +113,18 @@ def resolve(run: Run) -> Section:
         _check(f"{where}: variant", run.variant, file.variants)
     scale = dict(file.scales[run.scale] or {})
     in_scale = (scale.pop("tasks", None) or {}).get(run.task)
+    variant = dict(file.variants.get(run.variant) or {})
+    at_scales = variant.pop("scales", None) or {}
+    for name in at_scales:
+        _check(f"{where}: variants.{run.variant}.scales", name, file.scales)
     parts = {
         "defaults": file.defaults,
         f"tasks.{run.task}": file.tasks[run.task],
         f"methods.{run.method}": file.methods[run.method],
         f"scales.{run.scale}": scale,
         f"scales.{run.scale}.tasks.{run.task}": in_scale,
-        f"variants.{run.variant}": file.variants.get(run.variant),
+        f"variants.{run.variant}": variant,
+        f"variants.{run.variant}.scales.{run.scale}": at_scales.get(run.scale),
     }
     merged: dict[str, Any] = {"task": run.task, "method": run.method}
     for part in parts.values():
