@@ -15,7 +15,10 @@ Report = Callable[[int, int, float], None]
 
 @contextmanager
 def training_progress(title: str) -> Iterator[Report]:
-    """A function of (step, steps, loss) that shows how far a training is and how long it still takes."""
+    """A function of (step, steps, loss) that shows how far a training is and how long it still takes.
+
+    An evaluation after it counts anew, at a pace of its own.
+    """
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Lines(title)
@@ -30,8 +33,22 @@ def training_progress(title: str) -> Iterator[Report]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console) as bar:
-        task = bar.add_task(title, total=None, loss=float("nan"))
-        yield lambda step, steps, loss: bar.update(task, completed=step, total=steps, loss=loss)
+        yield _Bar(bar, title)
+
+
+class _Bar:
+    """A bar on a terminal."""
+
+    def __init__(self, bar: Progress, title: str) -> None:
+        self.bar = bar
+        self.task = bar.add_task(title, total=None, loss=float("nan"))
+        self.at = (0, 0)
+
+    def __call__(self, step: int, steps: int, loss: float) -> None:
+        if _anew(self.at, step, steps):
+            self.bar.reset(self.task)
+        self.at = (step, steps)
+        self.bar.update(self.task, completed=step, total=steps, loss=loss)
 
 
 class _Lines:
@@ -39,16 +56,20 @@ class _Lines:
 
     def __init__(self, title: str) -> None:
         self.title = title
-        self.first: tuple[float, int] | None = None
-        self.printed = time.monotonic()
+        self.at = (0, 0)
 
     def __call__(self, step: int, steps: int, loss: float) -> None:
         now = time.monotonic()
-        if self.first is None:
-            self.first = (now, step)
+        if _anew(self.at, step, steps):
+            self.began, self.from_step, self.printed = now, step, now
+        self.at = (step, steps)
         if now - self.printed < SECONDS_BETWEEN_LINES:
             return
         self.printed = now
-        since, from_step = self.first
-        left = (now - since) / max(step - from_step, 1) * (steps - step)
+        left = (now - self.began) / max(step - self.from_step, 1) * (steps - step)
         print(f"{self.title}: step {step}/{steps}, loss {loss:.4g}, {left:.0f} s left", file=sys.stderr, flush=True)
+
+
+def _anew(before: tuple[int, int], step: int, steps: int) -> bool:
+    """Whether this is the first step of a training or of an evaluation."""
+    return steps != before[1] or step < before[0]
