@@ -154,7 +154,7 @@ def _points(ax: Axes, x: Any, found: Sequence[Summary], method: str, marker: str
     ax.plot([at for at, _ in there], means, marker=marker, label=method_name(method), **shape, **style)
     for at, s in there:
         if s.has_interval:
-            ax.plot([at, at], [s.low, s.high], color=style["color"], linewidth=0.9, solid_capstyle="butt")
+            ax.plot([at, at], [s.low, s.high], color=style["color"], linewidth=0.9, solid_capstyle="butt", zorder=1.9)
 
 
 def _say_if_empty(ax: Axes) -> None:
@@ -167,7 +167,7 @@ def _say_if_empty(ax: Axes) -> None:
 def _finished(figure: Figure, axes: Any, methods: Sequence[str]) -> Figure:
     handles: dict[str, Any] = {}
     for ax in axes.flat:
-        handles |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+        handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True)) | handles
     names = [method_name(method) for method in methods if method_name(method) in handles]
     if names:
         lines = [handles[name] for name in names]
