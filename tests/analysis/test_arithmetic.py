@@ -179,6 +179,8 @@ def test_the_papers_scale_stands_beside_the_sweep(settings: Settings, write_run:
     assert found == {"o": [40.0], "D": [95.0]}
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["Mask"]
+    (handle,) = legend.get_lines()
+    assert handle.get_marker() == "o"
     at_paper = settings.model_copy(update={"scale": "paper"})
     assert load_beside("figure4_addition", at_paper) == load_target("figure4_addition", at_paper)
 

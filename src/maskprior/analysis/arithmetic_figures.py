@@ -167,7 +167,8 @@ def _say_if_empty(ax: Axes) -> None:
 def _finished(figure: Figure, axes: Any, methods: Sequence[str]) -> Figure:
     handles: dict[str, Any] = {}
     for ax in axes.flat:
-        handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True)) | handles
+        for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
+            handles.setdefault(name, handle)
     names = [method_name(method) for method in methods if method_name(method) in handles]
     if names:
         lines = [handles[name] for name in names]
