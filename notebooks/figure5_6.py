@@ -24,11 +24,11 @@ settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute
 
 # %%
 from maskprior.analysis import figures
-from maskprior.analysis.records import load_target
+from maskprior.analysis.records import load_beside
 from maskprior.datasets.boolean import TASKS
 
 figures.use_style()
-entries = load_target("table1", settings)
+entries = load_beside("table1", settings)
 methods = ("structured_svd", "structured_opt", "mask")
 figures.save(figures.attention_before_after(entries, ("2parity", "majority3"), methods), "figure5")
 

@@ -26,11 +26,11 @@ settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute
 # %%
 from maskprior.analysis import figures, persistence_table
 from maskprior.analysis.output import write_text
-from maskprior.analysis.records import cells, load_target
+from maskprior.analysis.records import load_beside
 from maskprior.datasets.boolean import TASKS
 
 figures.use_style()
-planned = [entry for target in ("table1", "table4", "interventions") for entry in load_target(target, settings)]
+planned = [entry for target in ("table1", "table4", "interventions") for entry in load_beside(target, settings)]
 entries = list({entry.run: entry for entry in planned if entry.run.task in TASKS}.values())
 methods = (
     "default",
@@ -44,12 +44,7 @@ methods = (
 figures.save(figures.three_levels(entries, TASKS, methods), "persistence")
 
 # %%
-found = [
-    persistence_table.persisted(members, level)
-    for (task, method), members in sorted(cells(entries).items(), key=lambda item: TASKS.index(item[0][0]))
-    if method in methods and method != "default"
-    for level in persistence_table.LEVELS
-]
+found = persistence_table.persisted_cells(entries, TASKS, methods[1:])
 frame = persistence_table.persistence_frame(found)
 write_text("persistence.tex", persistence_table.persistence_latex(found))
 write_text("persistence.csv", frame.to_csv(index=False))

@@ -27,7 +27,7 @@ settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute
 from maskprior.analysis import arithmetic_figures, arithmetic_table, figures, persistence_table, rows
 from maskprior.analysis.claims import evaluate
 from maskprior.analysis.output import write_text
-from maskprior.analysis.records import cells, load_shown
+from maskprior.analysis.records import load_shown
 
 table = arithmetic_table.arithmetic_rows(settings, evaluate(settings))
 frame = arithmetic_table.arithmetic_frame(table)
@@ -62,12 +62,8 @@ errors
 
 # %%
 figures.save(figures.three_levels(shown, arithmetic_figures.TASKS, methods), "arithmetic_persistence")
-found = [
-    persistence_table.persisted(members, level)
-    for (task, method), members in cells(shown).items()
-    if method != "default"
-    for level in persistence_table.LEVELS
-]
+named = [*methods[1:], "default+position18"]
+found = persistence_table.persisted_cells(shown, arithmetic_figures.TASKS, named)
 persisted = persistence_table.persistence_frame(found)
 write_text("arithmetic_persistence.tex", persistence_table.persistence_latex(found))
 write_text("arithmetic_persistence.csv", persisted.to_csv(index=False))

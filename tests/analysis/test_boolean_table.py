@@ -9,7 +9,7 @@ from maskprior.analysis import boolean_table, claims, persistence_table
 from maskprior.analysis.aggregate import summarise
 from maskprior.analysis.boolean_table import boolean_frame, boolean_latex, boolean_rows
 from maskprior.analysis.output import interval, number
-from maskprior.analysis.records import load_cell
+from maskprior.analysis.records import load_beside, load_cell
 from maskprior.config.settings import Settings, read_settings
 from tests.analysis.conftest import WriteRun
 
@@ -99,3 +99,17 @@ def test_half_lives_of_seeds_that_disagree(settings: Settings, write_run: WriteR
     function = persistence_table.persisted(entries, "function")
     assert persistence_table.half_life_text(function) == r"$\infty$"
     assert (function.initial.mean, function.final.mean) == (1.0, 1.0)
+
+
+def test_half_lives_at_the_papers_scale_stand_beside_the_others(settings: Settings, write_run: WriteRun) -> None:
+    write_run("2parity", "mask", 0, {}, map_alignment=(1.0, 1.0, 1.0, 1.0))
+    write_run("2parity", "mask", 0, {}, scale="paper", map_alignment=(1.0, 1.0, 0.25, 0.1))
+    entries = load_beside("table1", settings)
+    found = persistence_table.persisted_cells(entries, ("2parity",), ("mask",))
+    assert [(p.scale, p.level) for p in found] == [
+        (scale, level) for scale in ("reduced", "paper") for level in persistence_table.LEVELS
+    ]
+    latex = persistence_table.persistence_latex(found)
+    reduced, paper = (line for line in latex.splitlines() if "Mask" in line)
+    assert reduced.startswith("2Parity & Mask & 1.00 & 1.00 & ")
+    assert paper.startswith(r" & Mask \atpaper & 1.00 & 0.10 & ")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from maskprior.analysis import figures
-from maskprior.analysis.records import load_target
+from maskprior.analysis.records import load_beside, load_target
 from maskprior.config.settings import Settings, read_settings
 from tests.analysis.conftest import WriteRun
 
@@ -58,6 +58,23 @@ def test_curves_are_the_mean_of_the_completed_seeds(settings: Settings, write_ru
     # the constructed trace of seed 0; step 0 stands at 1/2
     assert np.asarray(line.get_ydata()) == pytest.approx([0.0, 0.1, 0.5, 0.9])
     assert np.asarray(line.get_xdata()) == pytest.approx([0.5, 1, 10, 60])
+
+
+def test_the_papers_scale_stands_beside_the_chosen_one(settings: Settings, write_run: WriteRun) -> None:
+    write_run("2parity", "mask", 0, {}, scale="smoke")
+    write_run("2parity", "mask", 0, {}, scale="paper", map_alignment=(1.0, 1.0, 0.5, 0.25))
+    write_run("majority3", "mask", 0, {}, scale="smoke")
+    entries, tasks = load_beside("table4", settings), ("majority3", "2parity")
+    titles = ["Majority3", "2Parity", "2Parity\n(paper's scale)"]
+
+    levels = figures.three_levels(entries, tasks, ("mask",))
+    assert [ax.get_title() for ax in levels.axes[:3]] == titles
+    final = [[line.get_ydata()[-1] for line in ax.lines if line.get_label() == "Mask"] for ax in levels.axes[3:6]]
+    assert final == [[1.0], [1.0], [0.25]]
+
+    maps = figures.attention_before_after(entries, tasks, ("mask",))
+    assert [ax.get_ylabel() for ax in maps.axes[:9:3]] == [f"{title}\nquery token" for title in titles]
+    assert not [text for ax in maps.axes for text in ax.texts]
 
 
 def test_a_missing_record_is_said_in_the_figure(settings: Settings) -> None:

@@ -51,10 +51,13 @@ def test_no_row_of_another_experiment(settings: Settings) -> None:
 
 def test_the_text_can_speak_of_both_scales(settings: Settings, write_run: WriteRun) -> None:
     write(write_run)
+    write_run("2parity", "mask", 0, {"test_loss": 0.5}, scale="paper")
     at_paper = load_target("all", settings.model_copy(update={"scale": "paper"}))
     found = macros(load_target("all", settings), claims.evaluate(settings), settings, at_paper=at_paper)
     assert found["paper/arithmetic/addition/mask/sequence_accuracy/mean"] == "72.00"
     assert found["arithmetic/addition/mask/sequence_accuracy/mean"] == "--"
+    assert found["paper/boolean/2parity/mask/test_loss/mean"] == "0.500"
+    assert found["boolean/2parity/mask/test_loss/mean"] == "--"
     assert found["difference/paper/arithmetic/addition/mask/sequence_accuracy/mean"] == "70.50"
     assert found["config/arithmetic/addition/mask/train_fraction"] == "0.004"
     # metrics of one experiment are no metrics of another

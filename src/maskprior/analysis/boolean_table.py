@@ -1,7 +1,7 @@
 """Tables 1 and 4: what the paper prints, what we measured, and the verdict, as LaTeX (booktabs) and csv."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskprior.analysis.claims import Verdict
@@ -39,7 +39,7 @@ def boolean_latex(rows: Sequence[Row]) -> str:
         label = task_name(task)
         if (smaller := smaller_cube(own[0])) is not None:
             label += rf" {{\scriptsize\color{{quiet}}$d={smaller}$}}"
-        lines += [_latex_row(row, label if row is own[0] else "") for row in own]
+        lines += _latex_rows(own, {task: label})
         mdi = next((row.reference for row in own if row.reference), None)
         if mdi is not None:
             loss, accuracy = (number(mdi[f"mdi_{metric}"], metric) for metric in METRICS)
@@ -48,20 +48,30 @@ def boolean_latex(rows: Sequence[Row]) -> str:
         lines.append(r"\midrule")
         lines.append(rf"\multicolumn{{12}}{{@{{}}l}}{{\emph{{Controls: {VARIANTS.get(variant, variant)}}}}} \\")
         members = [row for row in controls if row.method.endswith(f"+{variant}")]
-        firsts = {row.task: row for row in reversed(members)}
-        lines += [_latex_row(row, task_name(row.task) if row is firsts[row.task] else "") for row in members]
+        lines += _latex_rows(members, {row.task: task_name(row.task) for row in members})
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines)
 
 
-def _latex_row(row: Row, first: str) -> str:
-    method = method_name(row.method.partition("+")[0])
-    if row.scale == "paper":
-        method = rf"{method} \atpaper"
+def _latex_rows(rows: Sequence[Row], labels: Mapping[str, str]) -> list[str]:
+    """One line a row; a task's label and a method's name stand in the first of their rows only."""
+    lines, task, method = [], "", ""
+    for row in rows:
+        if row.task != task:
+            task, method, label = row.task, "", labels[row.task]
+        else:
+            label = ""
+        name = "" if row.method == method else method_name(row.method.partition("+")[0])
+        method = row.method
+        lines.append(_latex_row(row, label, name))
+    return lines
+
+
+def _latex_row(row: Row, label: str, name: str) -> str:
     loss, accuracy = (row.measured[metric] for metric in METRICS)
     columns = [
-        first,
-        method,
+        label,
+        rf"{name} \atpaper".strip() if row.scale == "paper" else name,
         *(row.published.get(metric, NOTHING) for metric in METRICS),
         interval(loss, "test_loss"),
         interval(accuracy, "test_accuracy"),

@@ -18,7 +18,7 @@ from maskprior.analysis import persistence
 from maskprior.analysis.aggregate import t_interval
 from maskprior.analysis.output import generated, method_name, task_name
 from maskprior.analysis.persistence_table import parameter_level
-from maskprior.analysis.records import Entry, cells, experiment_of
+from maskprior.analysis.records import Entry, experiment_of, panels
 from maskprior.datasets import boolean
 from maskprior.patterns import arithmetic as arithmetic_patterns
 from maskprior.patterns import boolean as boolean_patterns
@@ -183,24 +183,23 @@ def attention_before_after(
     head: int = 0,
     seed: int = 0,
 ) -> Figure:
-    """The pattern, then the mean attention before and after training of each method: one row per task."""
-    found = {(e.run.task, e.run.method_variant): e for e in entries if e.run.seed == seed}
-    columns = 1 + 2 * len(methods)
+    """The pattern, then the mean attention before and after training of each method: a row per task and scale."""
+    rows, columns = panels(entries, tasks), 1 + 2 * len(methods)
     figure, axes = plt.subplots(
-        len(tasks), columns, figsize=(WIDTH, WIDTH / (columns + 0.8) * len(tasks) + 0.55), layout="constrained",
+        len(rows), columns, figsize=(WIDTH, WIDTH / (columns + 0.8) * len(rows) + 0.55), layout="constrained",
         sharex=True, sharey=True, squeeze=False,
     )  # fmt: skip
     image = None
-    for row, task in enumerate(tasks):
-        scale = entries[0].run.scale
+    for row, (task, scale, members) in enumerate(rows):
+        found = {e.run.method_variant: e for e in members if e.run.seed == seed}
         target = task_pattern(task, scale).target_map()[layer, head]
-        panels: list[tuple[str, Array | None]] = [("pattern", target)]
+        maps: list[tuple[str, Array | None]] = [("pattern", target)]
         for method in methods:
-            arrays = found[task, method].arrays if (task, method) in found else {}
+            arrays = found[method].arrays if method in found else {}
             for word, array in (("before", "maps/attention_initial"), ("after", "maps/attention_final")):
                 map_ = arrays[array][layer, head].astype(np.float64) if array in arrays else None
-                panels.append((word, map_))
-        for column, (title, values) in enumerate(panels):
+                maps.append((word, map_))
+        for column, (title, values) in enumerate(maps):
             ax = axes[row, column]
             if values is None:
                 ax.text(0.5, 0.5, "no\nrecord", ha="center", va="center", transform=ax.transAxes, color="0.5")
@@ -209,7 +208,7 @@ def attention_before_after(
             _token_axes(ax, len(target))
             if row == 0:
                 ax.set_title(title)
-        axes[row, 0].set_ylabel(f"{task_name(task)}\nquery token")
+        axes[row, 0].set_ylabel(f"{_title(task, scale, entries)}\nquery token")
     for ax in axes[-1]:
         ax.set_xlabel("key token")
     if image is not None:
@@ -264,10 +263,10 @@ def level(name: str) -> Series:
 
 def learning_curves(entries: Sequence[Entry], tasks: Sequence[str], methods: Sequence[str]) -> Figure:
     """Mean prediction on unseen inputs (above) and test loss (below) over training: one curve a method."""
-    figure, axes = _grid(2, tasks)
-    for column, task in enumerate(tasks):
-        _curves(axes[0, column], entries, task, methods, trace("unseen_mean_prediction"))
-        _curves(axes[1, column], entries, task, methods, trace("test_loss"))
+    figure, axes = _grid(2, entries, tasks)
+    for column, (task, _, members) in enumerate(panels(entries, tasks)):
+        _curves(axes[0, column], members, methods, trace("unseen_mean_prediction"))
+        _curves(axes[1, column], members, methods, trace("test_loss"))
         x = boolean.cube(6)
         x = x[~boolean.seen(task, x)]
         means = {"target": boolean.target(task, x).mean(), "interpolator": boolean.interpolator(task, x).mean()}
@@ -275,7 +274,7 @@ def learning_curves(entries: Sequence[Entry], tasks: Sequence[str], methods: Seq
             means = {"target and interpolator": means["target"]}
         for text, mean in means.items():
             _reference(axes[0, column], float(mean), text)
-        mdi = next((e.reference["mdi_test_loss"] for e in entries if e.run.task == task and e.record), None)
+        mdi = next((e.reference["mdi_test_loss"] for e in members if e.record), None)
         if mdi is not None:
             _reference(axes[1, column], mdi, "interpolator")
         axes[1, column].set_yscale("log")
@@ -290,11 +289,11 @@ def learning_curves(entries: Sequence[Entry], tasks: Sequence[str], methods: Seq
 def three_levels(entries: Sequence[Entry], tasks: Sequence[str], methods: Sequence[str]) -> Figure:
     """The prior in the parameter, in the attention map and in the function over training: one curve a method."""
     labels = {"parameter": "parameter", "map": "attention map", "function": "function"}
-    figure, axes = _grid(len(labels), tasks)
+    figure, axes = _grid(len(labels), entries, tasks)
     for row, (name, label) in enumerate(labels.items()):
-        for column, task in enumerate(tasks):
+        for column, (_, _, members) in enumerate(panels(entries, tasks)):
             ax = axes[row, column]
-            _curves(ax, entries, task, methods, level(name))
+            _curves(ax, members, methods, level(name))
             ax.set_ylim(-0.15, 1.08)
             ax.axhline(0, color="0.8", linewidth=0.6, zorder=0)
             ax.axhline(1, color="0.8", linewidth=0.6, zorder=0)
@@ -302,20 +301,26 @@ def three_levels(entries: Sequence[Entry], tasks: Sequence[str], methods: Sequen
     return _finish(figure, axes, methods)
 
 
-def _grid(rows: int, tasks: Sequence[str]) -> tuple[Figure, Any]:
+def _grid(rows: int, entries: Sequence[Entry], tasks: Sequence[str]) -> tuple[Figure, Any]:
+    """A column per task and scale."""
+    titles = [_title(task, scale, entries) for task, scale, _ in panels(entries, tasks)]
     figure, axes = plt.subplots(
-        rows, len(tasks), figsize=(WIDTH, 1.45 * rows + 0.5), layout="constrained", sharex=True, squeeze=False
+        rows, len(titles), figsize=(WIDTH, 1.45 * rows + 0.5), layout="constrained", sharex=True, squeeze=False
     )
-    for ax, task in zip(axes[0], tasks, strict=True):
-        ax.set_title(task_name(task))
+    for ax, title in zip(axes[0], titles, strict=True):
+        ax.set_title(title)
     return figure, axes
 
 
-def _curves(ax: Axes, entries: Sequence[Entry], task: str, methods: Sequence[str], read: Series) -> None:
+def _title(task: str, scale: str, entries: Sequence[Entry]) -> str:
+    """The task, and its scale where it is not that of the first entries."""
+    return task_name(task) if scale == entries[0].run.scale else f"{task_name(task)}\n({scale}'s scale)"
+
+
+def _curves(ax: Axes, entries: Sequence[Entry], methods: Sequence[str], read: Series) -> None:
     """Mean over the completed seeds, with the 95 % interval as a band; step 0 stands at 1/2 of the logarithmic axis."""
-    by_cell = cells(entries)
     for method in methods:
-        runs = [read(e) for e in by_cell.get((task, method), []) if e.status == "completed"]
+        runs = [read(e) for e in entries if e.run.method_variant == method and e.status == "completed"]
         if not runs:
             continue
         steps = np.maximum(np.asarray(runs[0][0], dtype=np.float64), 0.5)
@@ -343,7 +348,7 @@ def _reference(ax: Axes, value: float, text: str) -> None:
 def _finish(figure: Figure, axes: Any, methods: Iterable[str]) -> Figure:
     for ax in axes[-1]:
         ax.set_xlabel("step")
-        _decades(ax)
+        _decades(ax, narrow=axes.shape[1] > 4)
     handles: Mapping[str, Any] = {}
     for ax in axes.flat:
         handles = {**handles, **dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))}
@@ -355,9 +360,13 @@ def _finish(figure: Figure, axes: Any, methods: Iterable[str]) -> Figure:
     return figure
 
 
-def _decades(ax: Axes) -> None:
+def _decades(ax: Axes, *, narrow: bool) -> None:
+    """A tick at step 0 and at every power of ten; a narrow panel has room for every second name."""
     last = ax.get_xlim()[1]
     powers = [10.0**k for k in range(6) if 10**k <= last]
+    names = ["1", *(f"$10^{k}$" for k in range(1, len(powers)))]
+    if narrow:
+        names = [name if k in (2, 4) else "" for k, name in enumerate(names)]
     ax.xaxis.set_major_locator(FixedLocator([0.5, *powers]))
-    ax.set_xticklabels(["0", *(f"$10^{k}$" if k else "1" for k in range(len(powers)))])
+    ax.set_xticklabels(["0", *names])
     ax.xaxis.set_minor_formatter(NullFormatter())

@@ -10,7 +10,7 @@ import numpy as np
 from maskprior.analysis import persistence
 from maskprior.analysis.aggregate import Summary, summarise
 from maskprior.analysis.output import NOTHING, method_name, number, task_name
-from maskprior.analysis.records import Entry
+from maskprior.analysis.records import Entry, cells, panels
 
 LEVELS = ("parameter", "map", "function")
 
@@ -20,6 +20,7 @@ class Persisted:
     """What became of the prior in one cell, at one level, over its completed seeds."""
 
     task: str
+    scale: str
     method: str
     level: str
     initial: Summary
@@ -31,6 +32,17 @@ class Persisted:
 def parameter_level(method: str) -> str:
     """Where a method keeps its prior: the mask for mask methods, the query-key logits for all others."""
     return "mask" if method.startswith("mask") else "query_key"
+
+
+def persisted_cells(entries: Sequence[Entry], tasks: Sequence[str], methods: Sequence[str]) -> list[Persisted]:
+    """The cells of these tasks and methods, task by task and scale by scale, each at the three levels."""
+    return [
+        persisted(members, level)
+        for _, _, of_task in panels(entries, tasks)
+        for (_, method), members in cells(of_task).items()
+        if method in methods
+        for level in LEVELS
+    ]
 
 
 def persisted(entries: Sequence[Entry], level: str) -> Persisted:
@@ -52,7 +64,7 @@ def persisted(entries: Sequence[Entry], level: str) -> Persisted:
         final.append(float(values[-1]))
     planned = len(entries)
     return Persisted(
-        run.task, run.method_variant, level, summarise(_finite(initial), planned=planned),
+        run.task, run.scale, run.method_variant, level, summarise(_finite(initial), planned=planned),
         summarise(_finite(final), planned=planned), tuple(half_lives), planned,
     )  # fmt: skip
 
@@ -77,7 +89,10 @@ def half_life_text(found: Persisted) -> str:
 
 
 def persistence_latex(found: Sequence[Persisted]) -> str:
-    """Task and method; per level the value at the start (function: the best one) and the end, and the half-life."""
+    """Task and method; per level the value at the start (function: the best one) and the end, and the half-life.
+
+    A row of another scale than the first one is of the paper's, and marked.
+    """
     lines = [
         r"\begin{tabular}{@{}ll" + "rrr" * 3 + "@{}}",
         r"\toprule",
@@ -85,14 +100,15 @@ def persistence_latex(found: Sequence[Persisted]) -> str:
         r"\cmidrule(lr){3-5}\cmidrule(lr){6-8}\cmidrule(l){9-11}",
         r"task & method & start & end & half-life & start & end & half-life & best & end & half-life \\",
     ]
-    by_cell: dict[tuple[str, str], dict[str, Persisted]] = {}
+    by_cell: dict[tuple[str, str, str], dict[str, Persisted]] = {}
     for p in found:
-        by_cell.setdefault((p.task, p.method), {})[p.level] = p
+        by_cell.setdefault((p.task, p.scale, p.method), {})[p.level] = p
     previous = None
-    for (task, method), levels in by_cell.items():
+    for (task, scale, method), levels in by_cell.items():
         if task != previous:
             lines.append(r"\midrule")
-        columns = [task_name(task) if task != previous else "", method_name(method)]
+        mark = r" \atpaper" if scale != found[0].scale else ""
+        columns = [task_name(task) if task != previous else "", f"{method_name(method)}{mark}"]
         for level in LEVELS:
             p = levels[level]
             start, end = (number(s.mean, level, digits=2) for s in (p.initial, p.final))
@@ -103,13 +119,13 @@ def persistence_latex(found: Sequence[Persisted]) -> str:
 
 
 def persistence_frame(found: Sequence[Persisted]) -> Any:
-    """One row per cell, level and seed-count: means in full precision, half-lives as `step` or their state."""
+    """One row per cell and level: means in full precision, half-lives as `step` or their state."""
     import pandas as pd
 
     return pd.DataFrame(
         {
-            "task": p.task, "method": p.method, "level": p.level, "start": p.initial.mean, "end": p.final.mean,
-            "n": p.final.n, "planned": p.planned,
+            "task": p.task, "scale": p.scale, "method": p.method, "level": p.level,
+            "start": p.initial.mean, "end": p.final.mean, "n": p.final.n, "planned": p.planned,
             "half_lives": "; ".join(h.state if h.step is None else f"{h.step:.1f}" for h in p.half_lives),
         }
         for p in found

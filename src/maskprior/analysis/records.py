@@ -110,6 +110,14 @@ def cells(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
     return found
 
 
+def panels(entries: Sequence[Entry], tasks: Sequence[str]) -> list[tuple[str, str, list[Entry]]]:
+    """(task, scale, its entries): the tasks in this order, each at every scale that the entries have of it."""
+    found: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        found.setdefault((entry.run.task, entry.run.scale), []).append(entry)
+    return [(task, scale, found[task, scale]) for named in tasks for task, scale in found if task == named]
+
+
 def by_seed(entries: Sequence[Entry], metric: str) -> dict[int, float]:
     """Seed -> value of a metric, for the completed runs that have it."""
     return {entry.run.seed: entry.metrics[metric] for entry in entries if metric in entry.metrics}
