@@ -55,15 +55,12 @@ def boolean_latex(rows: Sequence[Row]) -> str:
 
 def _latex_rows(rows: Sequence[Row], labels: Mapping[str, str]) -> list[str]:
     """One line a row; a task's label and a method's name stand in the first of their rows only."""
-    lines, task, method = [], "", ""
+    lines, above = [], ("", "")
     for row in rows:
-        if row.task != task:
-            task, method, label = row.task, "", labels[row.task]
-        else:
-            label = ""
-        name = "" if row.method == method else method_name(row.method.partition("+")[0])
-        method = row.method
+        label = "" if row.task == above[0] else labels[row.task]
+        name = "" if (row.task, row.method) == above else method_name(row.method.partition("+")[0])
         lines.append(_latex_row(row, label, name))
+        above = (row.task, row.method)
     return lines
 
 

@@ -35,7 +35,8 @@ PRIOR = (
 )
 MORE = {
     "boolean": [
-        f"{part}_{what}" for part in ("test", "seen", "unseen") for what in ("loss", "accuracy", "sign_accuracy")
+        *(f"{part}_{what}" for part in ("test", "seen", "unseen") for what in ("loss", "accuracy", "sign_accuracy")),
+        "unseen_mean_prediction",
     ],
     "arithmetic": ["seen_sequence_accuracy", "seen_digit_accuracy", "seen_loss"],
     "vision": ["last_top1", "test_loss", *(f"mask_{n}{s}" for n in ("open", "closed") for s in ("", "_decay_only"))],
