@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from maskprior.config.arithmetic import OUTPUT_DIGITS
+
 Task = Literal["addition", "multiplication"]
-OUTPUT_DIGITS = {"addition": 4, "multiplication": 6}
 PAIRS = 1_000_000
 
 

@@ -14,7 +14,9 @@ from maskprior.diagnostics.persistence import position_open_mass
 from maskprior.experiments.observers import Persistence, Trace
 from maskprior.experiments.outcome import Outcome, Prepared
 from maskprior.experiments.token import EVALUATION_BATCH, encoder_optimizer, encoder_with_prior, fidelity, shuffled
+from maskprior.models.encoder import Encoder
 from maskprior.patterns import arithmetic as patterns
+from maskprior.patterns.pattern import Pattern
 from maskprior.training.determinism import make_deterministic
 from maskprior.training.loop import Losses, Progress, Setup
 
@@ -45,9 +47,7 @@ def prepare(config: ArithmeticConfig, seed: int, device: str) -> Prepared:
     probe = table.take(held_out[evenly(len(held_out), config.probe_pairs)])
     digits = data.OUTPUT_DIGITS[config.task]
     pattern = patterns.pattern(config.task, config.pattern, layers=config.model.layers, heads=config.model.heads)
-    model = encoder_with_prior(
-        config, pattern, seed, vocabulary=BASE, tokens=patterns.TOKENS, outputs=digits * BASE
-    ).to(device)
+    model = build_model(config, pattern, seed).to(device)
     optimizer = encoder_optimizer(model, config.optimizer)
     trace = Trace(config.optimizer.steps, lambda: score(model, probe).metrics("test"))
     persistence = Persistence(model, probe.inputs.long(), pattern, config.optimizer)
@@ -83,6 +83,29 @@ def prepare(config: ArithmeticConfig, seed: int, device: str) -> Prepared:
     return Prepared(Setup(model, optimizer, config.optimizer, batches, loss, (trace, persistence)), report)
 
 
+class DigitReadout(nn.Module):
+    """The result's digit k is read at token `tokens[k]`: (B, N, D) -> (B, K, D), for one head that all digits share."""
+
+    def __init__(self, tokens: tuple[int, ...]) -> None:
+        super().__init__()
+        self.tokens = list(tokens)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[:, self.tokens]
+
+
+def build_model(config: ArithmeticConfig, pattern: Pattern, seed: int) -> Encoder:
+    """The encoder with its prior; its outputs are (B, 10 K), or with the readout `token` (B, K, 10)."""
+    shape = {"vocabulary": BASE, "tokens": patterns.TOKENS}
+    if config.digit_tokens is None:
+        return encoder_with_prior(config, pattern, seed, outputs=data.OUTPUT_DIGITS[config.task] * BASE, **shape)
+    # A pool has no weights and leaves the head as wide as the network, which is all that the shared head needs.
+    pooled = config.model_copy(update={"model": config.model.model_copy(update={"readout": "pool"})})
+    model = encoder_with_prior(pooled, pattern, seed, outputs=BASE, **shape)
+    model.readout = DigitReadout(config.digit_tokens)
+    return model
+
+
 def evenly(count: int, wanted: int) -> Tensor:
     """`wanted` evenly spaced row numbers below `count`: a fixed sample, the same for all methods of a seed."""
     return torch.from_numpy(np.linspace(0, count - 1, min(wanted, count)).round().astype(np.int64))
@@ -91,7 +114,7 @@ def evenly(count: int, wanted: int) -> Tensor:
 def digit_logits(model: nn.Module, inputs: Tensor) -> Tensor:
     """(R, 6) digit tokens -> (R, K, 10) logits, all result digits in one forward pass."""
     logits: Tensor = model(inputs.long())
-    return logits.unflatten(1, (-1, BASE))
+    return logits.reshape(len(logits), -1, BASE)
 
 
 @dataclass

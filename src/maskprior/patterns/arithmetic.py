@@ -5,10 +5,8 @@ Tokens are the digits a2 a1 a0 b2 b1 b0. Every row has an open entry, for an all
 
 import numpy as np
 
+from maskprior.config.arithmetic import DIGITS, TOKENS
 from maskprior.patterns.pattern import Pattern, from_heads
-
-DIGITS = 3
-TOKENS = 2 * DIGITS
 
 
 def pattern(task: str, name: str, *, layers: int, heads: int) -> Pattern:
