@@ -11,10 +11,10 @@ sys.path.insert(0, str(PROJECT / "src"))
 
 from snakemake_interface_executor_plugins.settings import DeploymentMethod
 
-from maskprior.analysis import pdf
-from maskprior.analysis.notebooks import read_notebooks
-from maskprior.runs.locks import warn_of_differences
-from maskprior.workflow import (
+from maskprior.build import pdf
+from maskprior.build.notebooks import read_notebooks
+from maskprior.build.versions import warn_of_differences
+from maskprior.build.workflow import (
     analysis_sources,
     gpus,
     notebook_records,

@@ -25,8 +25,9 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis.calibration import calibration, calibration_frame, calibration_latex
-from maskprior.analysis.output import write_text
+from maskprior.analysis.calibration import calibration
+from maskprior.report.calibration_table import calibration_frame, calibration_latex
+from maskprior.report.output import write_text
 
 found = calibration(settings)
 frame = calibration_frame(found)

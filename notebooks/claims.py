@@ -22,9 +22,10 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import claims, claims_table, macros
-from maskprior.analysis.output import write_text
+from maskprior.analysis import claims
 from maskprior.analysis.records import load_target
+from maskprior.report import claims_table, macros
+from maskprior.report.output import write_text
 
 verdicts = claims.evaluate(settings)
 claims.count(verdicts)

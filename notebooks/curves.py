@@ -23,9 +23,9 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import figures
 from maskprior.analysis.records import load_target
 from maskprior.datasets.boolean import TASKS
+from maskprior.report import figures
 
 figures.use_style()
 entries = load_target("table1", settings) + load_target("table4", settings)

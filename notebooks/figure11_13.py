@@ -22,8 +22,8 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import figures, vision_figures
 from maskprior.analysis.records import load_target
+from maskprior.report import figures, vision_figures
 
 figures.use_style()
 entries = load_target("table3", settings) + load_target("table5", settings)

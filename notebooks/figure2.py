@@ -22,8 +22,8 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import figures
 from maskprior.datasets.boolean import TASKS
+from maskprior.report import figures
 
 figures.use_style()
 figures.save(figures.patterns(TASKS, scale), "figure2")

@@ -24,9 +24,9 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import arithmetic_figures, figures
-from maskprior.analysis.output import write_text
 from maskprior.analysis.records import load_beside
+from maskprior.report import arithmetic_figures, figures
+from maskprior.report.output import write_text
 
 entries = [
     entry for target in ("figure4_addition", "figure4_multiplication") for entry in load_beside(target, settings)

@@ -23,9 +23,9 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import figures
 from maskprior.analysis.records import load_beside
 from maskprior.datasets.boolean import TASKS
+from maskprior.report import figures
 
 figures.use_style()
 entries = load_beside("table1", settings)
@@ -43,8 +43,8 @@ figures.save(figures.initial_masks(TASKS, scale), "figure6")
 # The same for arithmetic, at the paper's scale where Table 2 has records there. Tokens are the digits of the two numbers.
 
 # %%
-from maskprior.analysis.arithmetic_figures import TASKS as ARITHMETIC
 from maskprior.analysis.records import load_shown
+from maskprior.report.arithmetic_figures import TASKS as ARITHMETIC
 
 shown = load_shown("table2", settings)
 figures.save(figures.attention_before_after(shown, ARITHMETIC, methods), "figure5_arithmetic")

@@ -20,8 +20,8 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import figures, language_figures
 from maskprior.analysis.records import load_target
+from maskprior.report import figures, language_figures
 
 figures.use_style()
 entries = load_target("table6", settings)

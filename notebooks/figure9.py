@@ -23,7 +23,7 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import figures, vision_figures
+from maskprior.report import figures, vision_figures
 from maskprior.runs.spec import make_run, resolve
 
 figures.use_style()

@@ -25,8 +25,9 @@ settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute
 # %%
 import pandas as pd
 
-from maskprior.analysis import explanations, figures, interventions, macros
-from maskprior.analysis.output import task_name, write_text
+from maskprior.analysis import explanations, interventions
+from maskprior.report import explanations_table, figures, interventions_figure, interventions_table, macros
+from maskprior.report.output import task_name, write_text
 
 figures.use_style()
 groups = explanations.read_groups()
@@ -37,9 +38,9 @@ judged = {task: explanations.judge(groups, cells) for task, cells in tasks.items
 # Every prediction, and what the runs say of it. *Left* is what there is of the prior when training ends, as a share.
 
 # %%
-frame = pd.concat([explanations.explanations_frame(task, found) for task, found in judged.items()])
-tables = {task: explanations.explanations_latex(found) for task, found in judged.items()}
-write_text("explanations.tex", interventions.floats("explanations", tables, tasks))
+frame = pd.concat([explanations_table.explanations_frame(task, found) for task, found in judged.items()])
+tables = {task: explanations_table.explanations_latex(found) for task, found in judged.items()}
+write_text("explanations.tex", interventions_table.floats("explanations", tables, tasks))
 write_text("explanations.csv", frame.to_csv(index=False))
 frame
 
@@ -47,13 +48,13 @@ frame
 # Every cell: what it changes, and what became of the prior in the parameter, in the attention map and in the function.
 
 # %%
-frame = pd.concat([interventions.interventions_frame(cells) for cells in tasks.values()])
-tables = {task: interventions.interventions_latex(groups, cells) for task, cells in tasks.items()}
-write_text("interventions.tex", interventions.floats("interventions", tables, tasks))
+frame = pd.concat([interventions_table.interventions_frame(cells) for cells in tasks.values()])
+tables = {task: interventions_table.interventions_latex(groups, cells) for task, cells in tasks.items()}
+write_text("interventions.tex", interventions_table.floats("interventions", tables, tasks))
 write_text("interventions.csv", frame.to_csv(index=False))
 named = {task_name(task): cells for task, cells in tasks.items()}
-figures.save(interventions.picture(groups, named), "interventions")
+figures.save(interventions_figure.picture(groups, named), "interventions")
 frame
 
 # %%
-write_text("interventions_macros.tex", macros.latex(interventions.interventions_macros(judged, tasks)))
+write_text("interventions_macros.tex", macros.latex(interventions_table.interventions_macros(judged, tasks)))

@@ -24,10 +24,10 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import figures, persistence_table
-from maskprior.analysis.output import write_text
 from maskprior.analysis.records import load_beside
 from maskprior.datasets.boolean import TASKS
+from maskprior.report import figures, persistence_table
+from maskprior.report.output import write_text
 
 figures.use_style()
 planned = [entry for target in ("table1", "table4", "interventions") for entry in load_beside(target, settings)]

@@ -23,9 +23,9 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import readme
 from maskprior.analysis.claims import evaluate
-from maskprior.analysis.output import write_text
+from maskprior.report import readme
+from maskprior.report.output import write_text
 
 text = readme.results(settings, evaluate(settings))
 write_text("results.md", text)

@@ -24,10 +24,11 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import arithmetic_figures, arithmetic_table, figures, persistence_table, rows
+from maskprior.analysis import rows
 from maskprior.analysis.claims import evaluate
-from maskprior.analysis.output import write_text
 from maskprior.analysis.records import load_shown
+from maskprior.report import arithmetic_figures, arithmetic_table, figures, persistence_table
+from maskprior.report.output import write_text
 
 table = arithmetic_table.arithmetic_rows(settings, evaluate(settings))
 frame = arithmetic_table.arithmetic_frame(table)

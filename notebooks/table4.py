@@ -23,9 +23,9 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import boolean_table
 from maskprior.analysis.claims import evaluate
-from maskprior.analysis.output import generated, write_text
+from maskprior.report import boolean_table
+from maskprior.report.output import generated, write_text
 
 rows = boolean_table.boolean_rows("T4", settings, evaluate(settings))
 frame = boolean_table.boolean_frame(rows)

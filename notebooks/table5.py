@@ -23,9 +23,9 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import vision_table
 from maskprior.analysis.claims import evaluate
-from maskprior.analysis.output import generated, write_text
+from maskprior.report import vision_table
+from maskprior.report.output import generated, write_text
 
 rows = vision_table.vision_rows("T5", settings, evaluate(settings))
 frame = vision_table.vision_frame(rows)

@@ -24,11 +24,10 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import language_table
 from maskprior.analysis.claims import evaluate
-from maskprior.analysis.output import write_text
 from maskprior.analysis.records import load_target
-from maskprior.analysis.rows import note
+from maskprior.report import language_table
+from maskprior.report.output import note, write_text
 
 rows = language_table.language_rows(settings, evaluate(settings))
 frame = language_table.language_frame(rows)

@@ -24,14 +24,15 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis import figures, theory
-from maskprior.analysis.output import write_text
+from maskprior.analysis import theory
 from maskprior.analysis.records import cells, load_target
+from maskprior.report import figures, theory_figure, theory_table
+from maskprior.report.output import write_text
 
 figures.use_style()
 entries = load_target("table1", settings)
 methods = ("default", "structured_svd", "structured_opt", "mask")
-figures.save(theory.bounds_in_training(entries, ("2parity", "majority3"), methods), "theory")
+figures.save(theory_figure.bounds_in_training(entries, ("2parity", "majority3"), methods), "theory")
 
 # %%
 found = [
@@ -40,9 +41,9 @@ found = [
     if task in ("2parity", "majority3") and method in methods
     for row in theory.sensitivities(members)
 ]
-frame = theory.theory_frame(found)
+frame = theory_table.theory_frame(found)
 write_text("theory.csv", frame.to_csv(index=False))
-write_text("theory.tex", theory.theory_latex(found))
+write_text("theory.tex", theory_table.theory_latex(found))
 frame
 
 # %% [markdown]

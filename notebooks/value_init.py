@@ -23,8 +23,9 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.analysis.output import write_text
-from maskprior.analysis.value_init import load_tasks, value_init_frame, value_init_latex
+from maskprior.analysis.value_init import load_tasks
+from maskprior.report.output import write_text
+from maskprior.report.value_init_table import value_init_frame, value_init_latex
 
 tasks = load_tasks(settings)
 frame = value_init_frame(tasks)

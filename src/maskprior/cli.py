@@ -62,7 +62,7 @@ def plan(
     format: Annotated[str, typer.Option(help="table, tsv or paths")] = "table",
 ) -> None:
     """List the runs of a target: published, local or missing, and the record's path (a snakemake file target)."""
-    from maskprior.runs import plan
+    from maskprior.evidence import plan
 
     settings = _settings(scale=scale, seeds=seeds, recompute=recompute)
     plan.show(plan.planned(target, settings), only=only, format=format)
@@ -79,8 +79,8 @@ def run(
     recompute: Annotated[bool, typer.Option("--recompute", help="train again if the local record is there")] = False,
 ) -> None:
     """Train one run. Its record's path is the last line of the output."""
+    from maskprior.evidence.progress import training_progress
     from maskprior.runs import environment
-    from maskprior.runs.progress import training_progress
     from maskprior.runs.spec import make_run
     from maskprior.runs.store import record_path, relative
 
@@ -127,7 +127,7 @@ def show(
 ) -> None:
     """Show a record: its numbers beside the published ones, where it ran, what it is made of."""
     from maskprior.analysis.claims import read_reported
-    from maskprior.runs import summary
+    from maskprior.evidence import summary
 
     path = summary.find(record, _settings(scale=scale))
     summary.show(path, [(row.experiment, row.task, row.method, row.metric, row.digits) for row in read_reported()])
@@ -141,7 +141,7 @@ def compare(
     seeds: Seeds = None,
 ) -> None:
     """Compare local records with the published ones; exit code 4 if one is outside the tolerance."""
-    from maskprior.runs.compare import compare_all
+    from maskprior.evidence.compare import compare_all
 
     target = f"{'/'.join(words)}/seed{seed}" if len(words) == 3 else "/".join(words)
     compare_all(_runs(target, scale=scale, seeds=seeds))
@@ -150,7 +150,7 @@ def compare(
 @app.command()
 def verify(target: Target = "all", scale: Scale = None, seeds: Seeds = None) -> None:
     """Check that every published record of a target is there and intact; exit code 3 if not."""
-    from maskprior.runs.verify import verify_all
+    from maskprior.evidence.verify import verify_all
 
     verify_all(_runs(target, scale=scale, seeds=seeds))
 
@@ -164,7 +164,7 @@ def publish(
     dvc: Annotated[bool, typer.Option(help="track and push them with DVC")] = True,
 ) -> None:
     """Copy intact local records to results/published and hand them to DVC."""
-    from maskprior.runs.publish import publish
+    from maskprior.evidence.publish import publish
 
     publish(_runs(target, scale=scale, seeds=seeds), replace=replace, dvc=dvc, smoke=scale == "smoke")
 
@@ -178,8 +178,8 @@ def rekey(
     dvc: Annotated[bool, typer.Option(help="track and push the published ones with DVC")] = True,
 ) -> None:
     """Re-stamp records whose code moved while golden records and first losses stayed, bit for bit."""
+    from maskprior.evidence.rekey import rekey
     from maskprior.runs import environment
-    from maskprior.runs.rekey import rekey
     from maskprior.runs.spec import built_experiments
 
     settings = _settings(scale=scale, device=device)
@@ -197,8 +197,8 @@ def golden(
     jobs: Annotated[int, typer.Option(min=1, help="train so many at once")] = 1,
 ) -> None:
     """Check the golden smoke records in tests/golden against the current code; exit code 4 if a number moved."""
+    from maskprior.evidence.golden import check, write_golden
     from maskprior.runs import environment
-    from maskprior.runs.golden import check, write_golden
     from maskprior.runs.spec import built_experiments
 
     environment.pin()
@@ -227,7 +227,7 @@ def claims(
 
 def _runs(target: str, **given: Any) -> "list[Run]":
     """The runs of a target at the scale and with the seeds of config/config.yaml or the given ones."""
-    from maskprior.runs.plan import target_runs
+    from maskprior.evidence.plan import target_runs
 
     return target_runs(target, _settings(**given))
 

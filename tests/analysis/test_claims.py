@@ -11,7 +11,7 @@ from maskprior.analysis import claims
 from maskprior.analysis.claims import DIRECTION_ONLY, NOT_REPRODUCED, NOT_RUN, REPRODUCED, Verdict
 from maskprior.config.settings import read_settings
 from maskprior.errors import UserError
-from tests.analysis.conftest import WriteRun
+from tests.constructed_runs import WriteRun
 
 LOSS = "T1-boolean-2parity-{}-test_loss"
 ACCURACY = "T1-boolean-2parity-{}-test_accuracy"

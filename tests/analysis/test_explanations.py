@@ -23,7 +23,8 @@ from maskprior.analysis.explanations import (
 from maskprior.analysis.interventions import load_tasks
 from maskprior.config.settings import read_settings
 from maskprior.errors import UserError
-from tests.analysis.conftest import WriteRun
+from maskprior.report import explanations_table
+from tests.constructed_runs import WriteRun
 
 AT_LEAST = {"cell": "mask+sgd", "level": "map", "at_least": 0.5}
 BELOW = {"cell": "mask+sgd", "level": "map", "below": 0.5}
@@ -113,12 +114,12 @@ def test_table_and_numbers(project: Path, write_run: WriteRun) -> None:
     for seed in range(3):
         write_run("2parity", "mask+sgd", seed, {}, strength=(1.0, 0.9, 0.5, 0.25))
     found = judged(BELOW, AT_LEAST)
-    table = explanations.explanations_latex([found])
+    table = explanations_table.explanations_latex([found])
     assert r"It is 50 \% luck." in table
     assert r"& \textbf{refuted} \\" in table
     row = r"\quad & Mask, SGD & map & $< 0.5$ & 0.25 \ci{0.25}{0.25} & 3/5 & \verdict{holds} holds \\"
     assert row in table.splitlines()
-    frame = explanations.explanations_frame("2parity", [found])
+    frame = explanations_table.explanations_frame("2parity", [found])
     assert frame["outcome"].tolist() == [HOLDS, FAILS]
     assert frame["left"].tolist() == pytest.approx([0.25, 0.25])
 

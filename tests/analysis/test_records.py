@@ -4,14 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from maskprior import workflow
-from maskprior.analysis import pdf, records
+from maskprior.analysis import records
 from maskprior.analysis.claims import summary
-from maskprior.analysis.notebooks import read_notebooks
 from maskprior.config.settings import Settings, read_settings
 from maskprior.errors import DATA, UserError
-from maskprior.runs.store import relative
-from tests.analysis.conftest import WriteRun
+from tests.constructed_runs import WriteRun
 
 
 @pytest.fixture
@@ -69,22 +66,3 @@ def test_a_corrupt_record_is_named(settings: Settings, write_run: WriteRun) -> N
     with pytest.raises(UserError, match="corrupt record") as error:
         records.load_cell("boolean", "2parity", "mask", settings)
     assert error.value.exit_code == DATA
-
-
-def test_a_record_at_the_papers_scale_is_an_input_of_its_notebooks_once_it_is_there(
-    settings: Settings, write_run: WriteRun
-) -> None:
-    book = read_notebooks()["table2"]
-    workflow.records_at_paper.cache_clear()
-    before = workflow.notebook_records(book, settings)
-    assert not any("/paper/" in file for file in before)
-    path = write_run("addition", "mask", 1, {"sequence_accuracy": 95.0}, scale="paper")
-    workflow.records_at_paper.cache_clear()
-    assert set(workflow.notebook_records(book, settings)) - set(before) == {relative(path)}
-    workflow.records_at_paper.cache_clear()
-
-
-def test_a_pdf_that_shows_local_records_is_not_published(project: Path, write_run: WriteRun) -> None:
-    write_run("addition", "mask", 1, {"sequence_accuracy": 95.0}, scale="paper")
-    with pytest.raises(UserError, match="not published: arithmetic/addition/mask/seed1; publish them first"):
-        pdf.publish()

@@ -1,9 +1,9 @@
-"""The current code gives the golden numbers: see maskprior.runs.golden."""
+"""The current code gives the golden numbers: see maskprior.evidence.golden."""
 
 import pytest
 
+from maskprior.evidence.golden import check
 from maskprior.experiments.run import execute
-from maskprior.runs.golden import check
 from maskprior.runs.spec import built_experiments
 
 

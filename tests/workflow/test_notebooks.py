@@ -8,7 +8,7 @@ import papermill
 import pytest
 from project import Project
 
-from maskprior.analysis.notebooks import execute, normalised
+from maskprior.build.notebooks import execute, normalised
 
 pytestmark = pytest.mark.workflow
 

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 from project import Project
 
-from maskprior.analysis import pdf
+from maskprior.build import pdf
 from maskprior.config.base import Scale
 
 pytestmark = pytest.mark.workflow
@@ -71,7 +71,7 @@ def test_the_pdf_has_the_same_bytes_again_and_in_another_folder(
     assert (project.folder / PDF).read_bytes() == first
     elsewhere = copy(project, tmp_path / "a folder with a longer name")
     (elsewhere.folder / PDF).unlink()
-    elsewhere.call("python", "-m", "maskprior.analysis.pdf", "build")
+    elsewhere.call("python", "-m", "maskprior.build.pdf", "build")
     assert (elsewhere.folder / PDF).read_bytes() == first
 
 
@@ -81,7 +81,7 @@ def test_without_latex_the_cached_pdf_is_restored(
 ) -> None:
     project = copy(reproduced[0], tmp_path / "copy")
     built = (project.folder / PDF).read_bytes()
-    project.call("python", "-m", "maskprior.analysis.pdf", "publish")
+    project.call("python", "-m", "maskprior.build.pdf", "publish")
     shutil.rmtree(project.folder / "results" / "published" / "pdf")
     (project.folder / PDF).unlink()
     path = without("latexmk")
@@ -99,7 +99,7 @@ def test_without_latex_the_cached_pdf_is_restored(
 def test_without_latex_and_cache_the_remedy_is_named(clone: Project, without: Callable[[str], str]) -> None:
     for pointer in (clone.folder / "results" / "published").glob("pdf.dvc"):
         pointer.unlink()
-    told = clone.call("python", "-m", "maskprior.analysis.pdf", "build", expect=3, PATH=without("latexmk"))
+    told = clone.call("python", "-m", "maskprior.build.pdf", "build", expect=3, PATH=without("latexmk"))
     assert "apt-get install texlive" in told
 
 

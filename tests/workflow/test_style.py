@@ -9,11 +9,11 @@ import pytest
 import yaml
 from project import HERE, Project
 
-from maskprior.runs.locks import differences, locked_versions
+from maskprior.build.versions import differences, locked_versions
 
 pytestmark = pytest.mark.workflow
 HERE_PROJECT = Project(HERE)
-TORCH_FREE = ("config", "runs", "analysis", "datasets.registry", "cli", "workflow")
+TORCH_FREE = ("config", "runs", "evidence", "analysis", "report", "build", "datasets.registry", "cli")
 
 
 def test_snakemake_lint_is_content() -> None:

@@ -30,7 +30,7 @@ for name, notebook in read_notebooks().items():
         message:
             f"execute notebooks/{name}.py"
         shell:
-            "PYTHONPATH=src python -m maskprior.analysis.notebooks {params.name} --executed {log.notebook} --scale {params.scale}"
+            "PYTHONPATH=src python -m maskprior.build.notebooks {params.name} --executed {log.notebook} --scale {params.scale}"
             " --seeds {params.seeds} {params.recompute} > {log.messages} 2>&1"
 
 

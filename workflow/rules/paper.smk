@@ -19,4 +19,4 @@ rule build_pdf:
     message:
         "build paper/main.pdf"
     shell:
-        "PYTHONPATH=src python -m maskprior.analysis.pdf build 2>&1 | tee {log}"
+        "PYTHONPATH=src python -m maskprior.build.pdf build 2>&1 | tee {log}"

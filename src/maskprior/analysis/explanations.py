@@ -6,7 +6,7 @@ config/interventions.yaml groups the interventions and says what each explanatio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
@@ -14,7 +14,6 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from maskprior import paths
 from maskprior.analysis.aggregate import Summary, summarise, t_interval
 from maskprior.analysis.claims import ENOUGH
-from maskprior.analysis.output import escape, interval, method_name, seeds
 from maskprior.analysis.records import Entry, by_seed
 from maskprior.config.base import Section
 from maskprior.errors import UserError
@@ -138,42 +137,3 @@ def _tested(prediction: Prediction, entries: Sequence[Entry]) -> Tested:
         return Tested(prediction, summary, OPEN)
     low, high = t_interval(values) if len(values) >= ENOUGH else (min(values), max(values))
     return Tested(prediction, summary, prediction.test(low, high))
-
-
-def explanations_latex(judged: Sequence[Judged]) -> str:
-    """Each explanation with its verdict, and under it what it predicts and what the runs say."""
-    lines = [
-        r"\begin{tabular}{@{}lllrlrl@{}}",
-        r"\toprule",
-        r" & cell & level & predicted & left of the prior & seeds & \\",
-    ]
-    for found in judged:
-        text = rf"\parbox[t]{{0.76\linewidth}}{{\raggedright {escape(found.explanation.explanation)}\strut}}"
-        lines.append(r"\midrule")
-        lines.append(rf"\multicolumn{{6}}{{@{{}}l}}{{{text}}} & \textbf{{{found.verdict}}} \\")
-        for tested in found.tested:
-            p = tested.prediction
-            predicted = rf"$\geq {p.at_least:g}$" if p.below is None else rf"$< {p.below:g}$"
-            columns = [
-                r"\quad", method_name(p.cell), p.level, predicted, interval(tested.left, LEFT[p.level]),
-                seeds(tested.left), rf"\verdict{{{tested.outcome}}} {tested.outcome}",
-            ]  # fmt: skip
-            lines.append(" & ".join(columns) + r" \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
-
-
-def explanations_frame(task: str, judged: Sequence[Judged]) -> Any:
-    """One row per prediction, in full precision."""
-    import pandas as pd
-
-    return pd.DataFrame(
-        {
-            "task": task, "explanation": found.explanation.id, "verdict": found.verdict,
-            "cell": tested.prediction.cell, "level": tested.prediction.level,
-            "at_least": tested.prediction.at_least, "below": tested.prediction.below, "left": tested.left.mean,
-            "left_low": tested.left.low, "left_high": tested.left.high, "n": tested.left.n,
-            "planned": tested.left.planned, "outcome": tested.outcome,
-        }
-        for found in judged
-        for tested in found.tested
-    )  # fmt: skip

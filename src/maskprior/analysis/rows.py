@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from maskprior.analysis.aggregate import Difference, Summary, paired_difference
 from maskprior.analysis.claims import Verdict, summary
-from maskprior.analysis.output import METRICS
+from maskprior.analysis.published import METRICS
 from maskprior.analysis.records import Entry, by_seed, cells, load_target, sources
 from maskprior.config.settings import Settings
 
@@ -78,13 +78,6 @@ def total_sources(rows: Iterable[Row]) -> str:
 
 def source_text(count: dict[str, int]) -> str:
     return ", ".join(f"{n} {name}" for name, n in count.items() if n) or "none"
-
-
-def note(rows: Sequence[Row], settings: Settings) -> str:
-    """From where a table's records come, as one LaTeX line under it."""
-    elsewhere = any(row.scale != settings.scale for row in rows)
-    paper = r" Rows marked \atpaper{} are at the paper's scale." if elsewhere else ""
-    return rf"\tablenote{{Scale: {settings.scale}. Records: {total_sources(rows)}.{paper}}}"
 
 
 def _cells(table: str, experiment: str, settings: Settings) -> dict[tuple[str, str], list[Entry]]:

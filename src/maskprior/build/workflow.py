@@ -1,0 +1,106 @@
+"""What the Snakefile asks the package: which files a target needs, and which runs would make them."""
+
+import functools
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from maskprior import paths
+from maskprior.build.notebooks import Notebook, read_notebooks
+from maskprior.config.settings import Settings
+from maskprior.config.settings import read_settings as settings_of
+from maskprior.datasets import manifest
+from maskprior.datasets.registry import load
+from maskprior.errors import UserError
+from maskprior.runs.fingerprint import dataset_name, fingerprint
+from maskprior.runs.spec import make_run, planned_runs, targets
+from maskprior.runs.store import folder, record_path, relative, resolve_record
+
+NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+
+
+def read_settings(overrides: Mapping[str, Any]) -> Settings:
+    """The settings with the workflow's --config on top. A wrong configuration ends the program with one line."""
+    try:
+        settings = settings_of(dict(overrides))
+        planned_runs("all", settings)
+        read_notebooks()
+    except UserError as error:
+        print(f"snakemake: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    return settings
+
+
+@functools.cache
+def record_files(target: str, settings: Settings) -> tuple[str, ...]:
+    """The records of a target's runs: published, else local, else where the training rule will write them."""
+    runs = planned_runs(target, settings)
+    return tuple(relative(resolve_record(run, recompute=settings.recompute).path) for run in runs)
+
+
+def notebook_records(notebook: Notebook, settings: Settings) -> list[str]:
+    """The records a notebook reads, each once: those of its runs, and what there is at the paper's scale.
+
+    Results of the paper's scale stand beside those of the chosen one, so a new one makes the notebook run again; one
+    that is not there is not asked for.
+    """
+    planned = [file for target in notebook.records for file in record_files(target, settings)]
+    beside = [file for target in notebook.records for file in records_at_paper(target, settings)]
+    return list(dict.fromkeys([*planned, *beside]))
+
+
+@functools.cache
+def records_at_paper(target: str, settings: Settings) -> tuple[str, ...]:
+    """The records a target's runs have at the paper's scale."""
+    runs = planned_runs(target, settings.model_copy(update={"scale": "paper"}))
+    # Most runs have none there: a look at the folder spares them their fingerprint.
+    some = [run for run in runs if any(folder(run, kind).exists() for kind in ("published", "local"))]
+    resolved = [resolve_record(run, recompute=settings.recompute) for run in some]
+    return tuple(relative(found.path) for found in resolved if found.source != "missing")
+
+
+def analysis_sources() -> list[str]:
+    """What every notebook's output depends on beside its records. Cheap to rebuild, so times may decide."""
+    config = [paths.config() / name for name in ("claims.yaml", "interventions.yaml", "reported_values.csv")]
+    code = [path for room in ("analysis", "report") for path in sorted((paths.package() / room).glob("*.py"))]
+    return [relative(path) for path in [*config, *code]]
+
+
+def target_names() -> list[str]:
+    """Every word that can be asked for: the experiments' targets and what the notebooks add to them."""
+    added = (target for notebook in read_notebooks().values() for target in notebook.targets)
+    return list(dict.fromkeys([*targets(), *added]))
+
+
+def target_files(target: str, settings: Settings) -> list[str]:
+    """The files a target stands for: what its notebooks write, or its records where no notebook reads them yet."""
+    outputs = [file for book in read_notebooks().values() if target in book.targets for file in book.outputs]
+    return outputs or list(record_files(target, settings))
+
+
+def training_data(wildcards: Mapping[str, str]) -> list[str]:
+    """The manifest of the prepared data set a run reads; nothing where the data are generated as the run starts.
+
+    UserError when a record is asked for that today's code and configuration would not write.
+    """
+    words = dict(wildcards.items())
+    run = make_run(words["experiment"], words["task"], words["method"], scale=words["scale"], seed=int(words["seed"]))
+    if fingerprint(run).short != words["fingerprint"]:
+        raise UserError(
+            f"{run.name}: record {words['fingerprint']} belongs to another version of the code or configuration; "
+            f"today's is {relative(record_path(run, 'local'))}"
+        )
+    dataset = dataset_name(run)
+    return [] if dataset in generated_data() else [relative(paths.data() / dataset / manifest.FILE)]
+
+
+@functools.cache
+def generated_data() -> frozenset[str]:
+    """The data sets that are generated from their definition, not prepared in data/."""
+    return frozenset(name for name, dataset in load().root.items() if dataset.generated)
+
+
+def gpus(settings: Settings) -> int:
+    """GPUs a training job takes: 1 where it runs on CUDA, so that two jobs never share a card by accident."""
+    return int(settings.device == "cuda" or (settings.device == "auto" and NVIDIA_DRIVER.exists()))

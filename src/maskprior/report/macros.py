@@ -1,0 +1,170 @@
+r"""Every number in the paper's text as a LaTeX macro.
+
+paper/generated/macros.tex holds lines `\setresult{key}{value}`; the text says `\result{key}`, and a key that is not
+there stops LaTeX. Keys:
+    <cell>/n, <cell>/<metric>/{value,mean,interval,median}   cell = experiment/task/method; value = mean and interval
+    difference/<cell>/<metric>/{mean,interval,t,sign}     the method minus Default, paired by seed
+    paper/<cell>/…, difference/paper/<cell>/…             the same at the paper's scale, for cells of AT_PAPER
+    config/<cell>/<dotted key>                            the run's configuration at the chosen scale
+    config/paper/<cell>/<dotted key>                      the same at the paper's scale
+    verdicts/{all,numbers,statements,T1,…}/{<verdict with dashes>,all}
+    calibration/{candidates,measured,state,nearest,…}     how arithmetic's unstated choices were settled
+    published/<claim id>, verdict/<claim id>, settings/{scale,seeds,confidence}
+    records/{all,published,local,missing,diverged}        at the chosen scale
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+from maskprior.analysis.aggregate import CONFIDENCE, paired_difference
+from maskprior.analysis.calibration import calibration
+from maskprior.analysis.claims import VERDICTS, Verdict, count, summary
+from maskprior.analysis.published import METRICS
+from maskprior.analysis.records import Entry, by_seed, cells, sources
+from maskprior.config.base import Scale
+from maskprior.config.settings import Settings
+from maskprior.report.calibration_table import calibration_macros
+from maskprior.report.output import LEFT_OF_A_PRIOR, NOTHING, decimals, interval, number, seeds
+from maskprior.runs.spec import make_run, planned_runs, resolve
+from maskprior.runs.store import Resolved, folder
+
+# What the text speaks of, defined also before any run is there: of every experiment, and of one.
+PRIOR = (
+    *("map_initial", "map_final", "map_retention", "mask_final"),
+    *("init_fidelity_open_mass", "init_fidelity_open_mass_chance"),
+    *LEFT_OF_A_PRIOR,
+)
+MORE = {
+    "boolean": [
+        *(f"{part}_{what}" for part in ("test", "seen", "unseen") for what in ("loss", "accuracy", "sign_accuracy")),
+        "unseen_mean_prediction",
+    ],
+    "arithmetic": ["seen_sequence_accuracy", "seen_digit_accuracy", "seen_loss"],
+    "vision": ["last_top1", "test_loss", *(f"mask_{n}{s}" for n in ("open", "closed") for s in ("", "_decay_only"))],
+    "language": [
+        *("val_perplexity_exact", "test_perplexity_exact", "val_bits_per_byte", "test_bits_per_byte"),
+        *("mask_slope_initial", "mask_slope_final", "attention_reach_initial", "attention_reach_final"),
+    ],
+}
+# The targets whose text speaks of runs at the paper's scale, whatever scale is chosen.
+AT_PAPER = ("table1", "table2", "table4")
+
+
+def macros(
+    entries: Sequence[Entry], verdicts: Sequence[Verdict], settings: Settings, *, at_paper: Sequence[Entry] = ()
+) -> dict[str, str]:
+    """Key -> value, as LaTeX. `entries`: every planned run at the chosen scale; `at_paper`: at the paper's."""
+    found = {
+        "settings/scale": settings.scale,
+        "settings/seeds": str(settings.seeds),
+        "settings/confidence": f"{100 * CONFIDENCE:.0f}",
+    }
+    found |= {
+        f"records/{name}": str(n) for name, n in ({"published": 0, "local": 0, "missing": 0} | sources(entries)).items()
+    }
+    found |= {"records/all": str(len(entries)), "records/diverged": str(sum(e.status == "diverged" for e in entries))}
+    # The text speaks of cells that are planned at another scale only, too.
+    cells_spoken_of = [*entries, *_unplanned(entries, settings)]
+    found |= dict(_results(cells_spoken_of))
+    paper = settings.model_copy(update={"scale": "paper"})
+    spoken_of_at_paper = {run for target in AT_PAPER for run in planned_runs(target, paper)}
+    of_paper = [entry for entry in at_paper if entry.run in spoken_of_at_paper]
+    found |= dict(_results(of_paper, "paper/"))
+    found |= dict(_configurations(of_paper, "paper", "config/paper"))
+    found |= dict(_configurations(cells_spoken_of, settings.scale, "config"))
+    found |= dict(_configurations(cells_spoken_of, "paper", "config/paper"))
+    found |= dict(_verdicts(verdicts))
+    found |= dict(calibration_macros(calibration(settings)))
+    return found
+
+
+def latex(found: dict[str, str]) -> str:
+    return "\n".join(rf"\setresult{{{key}}}{{{value}}}" for key, value in sorted(found.items()))
+
+
+def spoken_of(experiment: str, entries: Sequence[Entry]) -> list[str]:
+    """Every metric that any run of the experiment has or that the text may name: a cell without runs says so."""
+    measured = {metric for entry in entries if entry.run.experiment == experiment for metric in entry.metrics}
+    return sorted({*measured, *METRICS[experiment], *MORE.get(experiment, ()), *PRIOR})
+
+
+def _unplanned(entries: Sequence[Entry], settings: Settings) -> list[Entry]:
+    """The cells that are planned at another scale and not at the chosen one, as missing there."""
+    planned = cells(entries)
+    elsewhere = [settings.model_copy(update={"scale": scale}) for scale in get_args(Scale) if scale != settings.scale]
+    runs = dict.fromkeys(replace(run, scale=settings.scale) for at in elsewhere for run in planned_runs("all", at))
+    return [
+        Entry(Resolved(run, folder(run, "local"), "missing"), None)
+        for run in runs
+        if (run.task, run.method_variant) not in planned
+    ]
+
+
+def _results(entries: Sequence[Entry], prefix: str = "") -> Iterator[tuple[str, str]]:
+    by_cell = cells(entries)
+    metrics_of = {name: spoken_of(name, entries) for name in {entry.run.experiment for entry in entries}}
+    for (task, method), members in by_cell.items():
+        experiment = members[0].run.experiment
+        metrics = metrics_of[experiment]
+        key = f"{prefix}{experiment}/{task}/{method}"
+        for name, value in members[0].reference.items():
+            yield f"{prefix}{experiment}/{task}/{name}", number(value, name)
+        yield f"{key}/n", seeds(summary(members, METRICS[experiment][0]))
+        for metric in metrics:
+            s = summary(members, metric)
+            places = decimals(s.mean, metric)
+            yield f"{key}/{metric}/value", interval(s, metric)
+            yield f"{key}/{metric}/mean", number(s.mean, metric)
+            yield f"{key}/{metric}/median", number(s.median, metric, digits=places)
+            bounds = f"[{number(s.low, metric, digits=places)}, {number(s.high, metric, digits=places)}]"
+            yield f"{key}/{metric}/interval", bounds if s.has_interval else NOTHING
+        default = by_cell.get((task, "default"))
+        if default is None or method == "default":
+            continue
+        for metric in metrics:
+            difference = paired_difference(by_seed(members, metric), by_seed(default, metric))
+            key = f"difference/{prefix}{experiment}/{task}/{method}/{metric}"
+            places = decimals(difference.mean, metric)
+            yield f"{key}/mean", number(difference.mean, metric)
+            low, high = (number(bound, metric, digits=places) for bound in (difference.low, difference.high))
+            yield f"{key}/interval", f"[{low}, {high}]" if difference.n > 1 else NOTHING
+            yield f"{key}/t", number(difference.t_p, "p") if difference.n > 1 else NOTHING
+            yield f"{key}/sign", number(difference.sign_p, "p") if difference.n else NOTHING
+
+
+def _configurations(entries: Sequence[Entry], scale: str, prefix: str) -> Iterator[tuple[str, str]]:
+    for (task, method), members in cells(entries).items():
+        experiment = members[0].run.experiment
+        config = resolve(make_run(experiment, task, method, scale=scale))
+        for name, value in _flat(config.model_dump()):
+            yield f"{prefix}/{experiment}/{task}/{method}/{name}", value
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        elif isinstance(value, bool) or value is None:
+            yield f"{prefix}{name}", str(value).lower()
+        elif isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+            yield f"{prefix}{name}", f"{int(value):,}".replace(",", r"\,")
+        elif isinstance(value, float):
+            yield f"{prefix}{name}", f"{value:g}"
+        else:
+            yield f"{prefix}{name}", str(value).replace("_", r"\_")
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, str]]:
+    groups: dict[str, list[Verdict]] = {"all": list(verdicts), "numbers": [], "statements": []}
+    for verdict in verdicts:
+        reported = verdict.claim.reported
+        groups["numbers" if reported else "statements"].append(verdict)
+        yield f"verdict/{verdict.claim.id}", verdict.verdict
+        if reported:
+            groups.setdefault(reported.table, []).append(verdict)
+            yield f"published/{verdict.claim.id}", reported.digits
+    for name, members in groups.items():
+        yield f"verdicts/{name}/all", str(len(members))
+        for verdict_name in VERDICTS:
+            yield f"verdicts/{name}/{verdict_name.replace(' ', '-')}", str(count(members)[verdict_name])

@@ -1,0 +1,177 @@
+"""The results in README.md, between its markers, from the records."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from maskprior import paths
+from maskprior.analysis.aggregate import Summary
+from maskprior.analysis.claims import VERDICTS, Verdict, count
+from maskprior.analysis.explanations import HOLDS, Judged, judge, read_groups
+from maskprior.analysis.interventions import load_tasks
+from maskprior.analysis.published import METRICS
+from maskprior.analysis.records import load_target, sources
+from maskprior.analysis.rows import Row, source_text, table_rows, total_sources
+from maskprior.config.settings import Settings, read_settings
+from maskprior.files import write_atomically
+from maskprior.report.boolean_table import smaller_cube
+from maskprior.report.claims_table import verdict_counts
+from maskprior.report.output import NOTHING, decimals, method_name, metric_name, number, seeds, task_name
+from maskprior.runs.spec import targets
+
+BEGIN, END = "<!-- results: generated from the records -->", "<!-- /results -->"
+# What an experiment's losses are, under its table.
+EXPLAINED = {
+    "boolean": "loss is the mean squared error on the whole domain",
+    "vision": "top-1 in percent, the best of all epochs; at the reduced scale on a tenth of CIFAR's train images or 14 "
+    "classes of ImageNet-100, at 32 px",
+    "language": "perplexity is the paper's estimate on random windows, per token of the scale's own tokenizer",
+    "arithmetic": "loss is the cross-entropy per digit in nats on held-out pairs",
+}
+
+
+def results(settings: Settings, verdicts: Sequence[Verdict]) -> str:
+    """In Markdown: verdicts by place, explanations of persistence; folded, each experiment's cells, and the costs."""
+    lines = [*_counts(verdicts), "", *explained(settings)]
+    for experiment in dict.fromkeys(name for names in targets().values() for name in names):
+        rows = [row for row in _rows(experiment, settings, verdicts) if row.sources.keys() - {"missing"}]
+        if rows:
+            title = f"{experiment.capitalize()}: our numbers beside the published ones"
+            lines += _folded(title, _table(experiment, rows, settings))
+    return "\n".join([*lines, *_folded("What the runs of each target took", costs(settings))]).rstrip()
+
+
+def _counts(verdicts: Sequence[Verdict]) -> list[str]:
+    numbers = [verdict for verdict in verdicts if verdict.claim.reported]
+    found = ", ".join(f"{n} {name}" for name, n in count(numbers).items())
+    return [
+        f"Of the paper's {len(numbers)} numbers: {found}.",
+        "",
+        f"| claims of | {' | '.join(VERDICTS)} | all |",
+        "|---" * (2 + len(VERDICTS)) + "|",
+        *(f"| {' | '.join(row)} |" for row in verdict_counts(verdicts)),
+    ]
+
+
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"<details><summary>{title}</summary>", "", *lines, "", "</details>", ""]
+
+
+def _rows(experiment: str, settings: Settings, verdicts: Sequence[Verdict]) -> list[Row]:
+    """The rows of all of the experiment's tables, a cell in its first one only."""
+    found: dict[tuple[str, str, str], Row] = {}
+    for target, experiments in targets().items():
+        if target.startswith("table") and experiment in experiments:
+            for row in table_rows(f"T{target.removeprefix('table')}", experiment, settings, verdicts):
+                found.setdefault((row.task, row.method, row.scale), row)
+    order = list(dict.fromkeys(task for task, _, _ in found))
+    return sorted(found.values(), key=lambda row: order.index(row.task))
+
+
+def _table(experiment: str, rows: Sequence[Row], settings: Settings) -> list[str]:
+    metrics = METRICS[experiment]
+    heads = " | ".join(f"{metric_name(metric).removeprefix('test ')}: published | ours" for metric in metrics)
+    records = total_sources(_counted(row, settings) for row in rows)
+    explained = f"; {EXPLAINED[experiment]}" if experiment in EXPLAINED else ""
+    return [
+        f"| task | method | scale | {heads} | seeds | verdict |",
+        "|---" * (5 + 2 * len(metrics)) + "|",
+        *(_line(row) for row in rows),
+        "",
+        f"Mean [95 % interval] over the seeds{explained}. Records: {records}.",
+    ]
+
+
+def _counted(row: Row, settings: Settings) -> Row:
+    """Runs at the paper's scale are published as they are made: one that is not there is not one that is lost."""
+    if row.scale == settings.scale:
+        return row
+    return replace(row, sources={name: n for name, n in row.sources.items() if name != "missing"})
+
+
+def explained(settings: Settings) -> list[str]:
+    """What the interventions say of each explanation of persistence: a Markdown table, a column per task that ran."""
+    tasks = load_tasks(settings)
+    entries = {task: [entry for cell in by_cell.values() for entry in cell] for task, by_cell in tasks.items()}
+    ran = [task for task in tasks if any(entry.record for entry in entries[task])]
+    if not ran:
+        return []
+    groups = read_groups()
+    verdicts = [{found.explanation.id: _verdict(found) for found in judge(groups, tasks[task])} for task in ran]
+    columns = [f"{task_name(task)}, {entries[task][0].run.scale}" for task in ran]
+    lines = [f"| explanation of persistence | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
+    for explanation in (explanation for group in groups for explanation in group.explanations):
+        of_tasks = [verdict.get(explanation.id, "") for verdict in verdicts]
+        if any(of_tasks):
+            lines.append(f"| {explanation.explanation} | {' | '.join(of_tasks)} |")
+    records = source_text(sources(entry for task in ran for entry in entries[task]))
+    rest = "In brackets how many of its predictions hold; each of their cells has one thing changed"
+    return [*lines, "", f"{rest}. Records: {records}.", ""]
+
+
+def _verdict(judged: Judged) -> str:
+    hold = sum(tested.outcome == HOLDS for tested in judged.tested)
+    return f"{judged.verdict} ({hold}/{len(judged.tested)})"
+
+
+def costs(settings: Settings) -> list[str]:
+    """What the runs of each target took to train, from the records there are: a Markdown table."""
+    lines = ["| target | scale | runs | training time | a run takes | on |", "|---|---|---|---|---|---|"]
+    scales = dict.fromkeys((settings.scale, "paper"))
+    for target, scale in ((target, scale) for target in targets() for scale in scales):
+        entries = load_target(target, settings.model_copy(update={"scale": scale}))
+        environments = [entry.record.environment for entry in entries if entry.record]
+        if not environments:
+            continue
+        seconds = [float(environment["seconds"]) for environment in environments]
+        devices = ", ".join(sorted({str(environment.get("device", "")) for environment in environments}))
+        total = f"{sum(seconds) / 60:.0f} min" if sum(seconds) >= 60 else f"{sum(seconds):.0f} s"
+        longest = f"{min(seconds):.0f} to {max(seconds):.0f} s"
+        lines.append(
+            f"| `{target}` | {scale} | {len(seconds)}/{len(entries)} | {total} on one core | {longest} | {devices} |"
+        )
+    return lines
+
+
+def update(text: str, settings: Settings) -> str:
+    """Put the table into README.md and say what was done. Only evidence goes there: published records, our settings."""
+    path = paths.root() / "README.md"
+    content = path.read_text()
+    before, found, rest = content.partition(BEGIN)
+    after = rest.partition(END)[2]
+    if not found:
+        return "README.md: no markers, left alone"
+    if settings != read_settings({"device": settings.device}):
+        return "README.md: left alone, these are not the configured settings"
+    if " local" in text or " missing" in text:
+        return "README.md: left alone, not every record is a published one"
+    lost = rest.partition(END)[0].count("\n|") - f"\n{text}".count("\n|")
+    if lost > 0:
+        return f"README.md: left alone, {lost} rows of its tables have no record here"
+    new = f"{before}{BEGIN}\n{text}\n{END}{after}"
+    if new == content:
+        return "README.md: up to date"
+    write_atomically(path, new.encode())
+    return "README.md: results table renewed"
+
+
+def _line(row: Row) -> str:
+    metrics = METRICS[row.experiment]
+    verdicts = [row.verdicts[metric] for metric in metrics if metric in row.verdicts]
+    smaller = smaller_cube(row) if row.experiment == "boolean" else None
+    task = task_name(row.task) if smaller is None else f"{task_name(row.task)} (d = {smaller})"
+    values = [part for m in metrics for part in (row.published.get(m, ""), _ours(row.measured[m], m))]
+    columns = [task, method_name(row.method), row.scale, *values, seeds(row.measured[metrics[0]]), _joined(verdicts)]
+    return f"| {' | '.join(columns)} |"
+
+
+def _joined(verdicts: Sequence[str]) -> str:
+    """One verdict where all metrics have the same, else each metric's, in the order of the columns."""
+    return " / ".join(verdicts if len(set(verdicts)) > 1 else verdicts[:1])
+
+
+def _ours(summary: Summary, metric: str) -> str:
+    if summary.n == 0:
+        return NOTHING
+    places = decimals(summary.mean, metric)
+    values = [number(v, metric, digits=places).replace("$-$", "−") for v in (summary.mean, summary.low, summary.high)]
+    return f"{values[0]} [{values[1]}, {values[2]}]" if summary.has_interval else values[0]

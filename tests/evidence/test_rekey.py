@@ -1,0 +1,189 @@
+"""With real trainings. What runs is this package; what is fingerprinted is a copy of it that tests may edit."""
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from maskprior.config.settings import Settings
+from maskprior.errors import UserError
+from maskprior.evidence.rekey import changed_keys, rekey
+from maskprior.evidence.verify import check_local, check_published
+from maskprior.experiments.run import execute, replay_losses
+from maskprior.runs.record import read_record
+from maskprior.runs.spec import Run, make_run
+from maskprior.runs.store import record_path, stored_records
+
+Rekey = Callable[[], str]
+
+
+@pytest.fixture
+def runs(golden: Path, trained: Path) -> list[Run]:
+    """Two trained runs, each with a published and a local record, in the small project with golden records."""
+    results = golden.parents[2] / "results"
+    for kind in ("published", "local"):
+        shutil.copytree(trained, results / kind)
+    return [make_run("boolean", "2parity", "mask", scale="smoke", seed=seed) for seed in (0, 1)]
+
+
+@pytest.fixture
+def moved(runs: list[Run], package: Path) -> None:
+    """The code moves in a way that changes no number."""
+    source = package / "attention.py"
+    source.write_text(source.read_text() + "\nUNUSED = 1\n")
+
+
+@pytest.fixture
+def call(settings: Settings, capsys: pytest.CaptureFixture[str]) -> Rekey:
+    """Re-stamps what it can and returns what was printed, with the error as the last line."""
+
+    def rekey_all() -> str:
+        capsys.readouterr()
+        try:
+            rekey("boolean", settings, replay=replay_losses, execute=execute, dvc=False)
+        except UserError as error:
+            return f"{capsys.readouterr().out}{error} (exit code {error.exit_code})"
+        return capsys.readouterr().out
+
+    return rekey_all
+
+
+def stored() -> dict[Path, bytes]:
+    return {
+        path: path.read_bytes() for kind in ("published", "local") for path in stored_records(kind, "smoke", "boolean")
+    }
+
+
+def edit_record(path: Path, **changes: object) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_current_records_are_left_alone(runs: list[Run], call: Rekey) -> None:
+    before = stored()
+    assert call() == "boolean at scale smoke: 0 stale records, none to re-stamp\n"
+    assert stored() == before
+
+
+def test_records_whose_numbers_replay_get_the_new_name_and_keep_the_evidence(
+    runs: list[Run], package: Path, call: Rekey
+) -> None:
+    old = {run: read_record(record_path(run, "published")) for run in runs}
+    arrays = {run: record_path(run, "published").with_suffix(".safetensors").read_bytes() for run in runs}
+    source = package / "attention.py"
+    source.write_text(source.read_text() + "\nUNUSED = 1\n")
+    assert "4 records re-stamped, 0 stay stale" in call()
+    for run in runs:
+        for new in (check_published(run), check_local(run)):
+            assert [(entry.old, entry.new, entry.replayed_losses) for entry in new.rekeyed] == [
+                (old[run].fingerprint, new.fingerprint, 32)
+            ]
+            assert new.model_copy(update={"fingerprint": old[run].fingerprint, "rekeyed": []}) == old[run]
+        assert record_path(run, "published").with_suffix(".safetensors").read_bytes() == arrays[run]
+    assert len(stored()) == 4
+    assert "none to re-stamp" in call()
+
+
+def test_a_second_move_adds_to_the_history(runs: list[Run], package: Path, call: Rekey) -> None:
+    source = package / "attention.py"
+    for number in (1, 2):
+        source.write_text(source.read_text() + f"\nUNUSED_{number} = 1\n")
+        call()
+    history = check_published(runs[0]).rekeyed
+    assert len(history) == 2
+    assert history[0].new == history[1].old
+
+
+def test_a_record_whose_losses_do_not_replay_stays_and_is_named(moved: None, runs: list[Run], call: Rekey) -> None:
+    path = next(path for path in stored() if "/local/" in path.as_posix() and path.name.startswith("seed1"))
+    losses = read_record(path).loss_head
+    losses[31] = math.nextafter(losses[31], 9)
+    edit_record(path, loss_head=losses)
+    before = path.read_bytes()
+    told = call()
+    assert f"{path.name}: stays: its first losses do not replay on the current code" in told
+    assert "3 records re-stamped, 1 stay stale" in told
+    assert told.endswith("1 records do not replay on the current code; each is named above (exit code 4)")
+    assert path.read_bytes() == before
+    assert not record_path(runs[1], "local").exists()
+    assert check_published(runs[1]).run == runs[1]
+
+
+def test_nothing_is_restamped_when_a_golden_record_moved(moved: None, golden: Path, call: Rekey) -> None:
+    content = json.loads(golden.read_text())
+    metrics = content["runs"]["boolean/2parity/default/seed0"]["metrics"]
+    metrics["test_loss"] = math.nextafter(metrics["test_loss"], 9)
+    golden.write_text(json.dumps(content))
+    before = stored()
+    told = call()
+    assert "boolean/2parity/default/seed0: NOT EQUAL on the same device class" in told
+    assert told.endswith(
+        "1 of 3 golden boolean records moved: boolean/2parity/default/seed0; nothing is re-stamped (exit code 4)"
+    )
+    assert stored() == before
+
+
+def test_nothing_is_restamped_on_another_device_class_than_the_golden_records(
+    moved: None, golden: Path, call: Rekey
+) -> None:
+    content = json.loads(golden.read_text())
+    content["environment"]["device"] = "another"
+    golden.write_text(json.dumps(content))
+    before = stored()
+    assert "the golden records were made on another device class (another, torch " in call()
+    assert stored() == before
+
+
+def test_another_configuration_stays(runs: list[Run], small: Path, call: Rekey) -> None:
+    before = stored()
+    path = small / "config" / "experiments" / "boolean.yaml"
+    path.write_text(path.read_text().replace("heads: 3", "heads: 2"))
+    told = call()
+    assert told.count("stays: its configuration is another: model.heads\n") == 4
+    assert stored() == before
+
+
+def test_another_version_of_the_data_stays(runs: list[Run], small: Path, call: Rekey) -> None:
+    path = small / "config" / "datasets.yaml"
+    path.write_text(path.read_text().replace("preparation: 1", "preparation: 2", 1))
+    assert call().count("stays: its data are another version\n") == 4
+
+
+def test_a_record_of_another_device_class_stays(moved: None, call: Rekey) -> None:
+    path = next(iter(stored()))
+    edit_record(path, environment=read_record(path).environment | {"device": "another"})
+    told = call()
+    assert f"{path.name}: stays: it was made on another device class (another, torch" in told
+    assert "3 records re-stamped, 1 stay stale" in told
+
+
+def test_a_corrupt_record_and_a_run_that_is_gone_stay(moved: None, small: Path, call: Rekey) -> None:
+    corrupt = next(iter(stored()))
+    corrupt.write_text("{")
+    told = call()
+    assert any(corrupt.name in line and "corrupt" in line for line in told.splitlines())
+    path = small / "config" / "experiments" / "boolean.yaml"
+    path.write_text(path.read_text().replace("mask: {}", "masked: {}").replace("- mask\n", "- masked\n"))
+    assert "its run is not in the configuration any more" in call()
+
+
+def test_a_record_trained_again_since_is_not_replaced(runs: list[Run], package: Path, call: Rekey) -> None:
+    source = package / "attention.py"
+    source.write_text(source.read_text() + "\nUNUSED = 1\n")
+    newer = execute(runs[0], device="cpu")
+    before = newer.read_bytes()
+    assert "stays: there is a record of the current code beside it" in call()
+    assert newer.read_bytes() == before
+
+
+def test_changed_keys_are_named_with_their_section() -> None:
+    old = {"a": 1, "b": {"c": 2, "d": 3}, "gone": 0}
+    new = {"a": 1, "b": {"c": 2, "d": 4}, "added": 5, "default": 6}
+    assert changed_keys(old, new, given={"a": 1, "b": {"d": 4}, "added": 5}) == ["b.d", "gone", "added"]
+
+
+def test_a_new_key_at_its_default_is_no_change() -> None:
+    assert changed_keys({"b": {"c": 2}}, {"b": {"c": 2, "new": 1}, "section": {"x": 1}}, given={"b": {"c": 2}}) == []
+    assert changed_keys({"b": {"c": 2}}, {"b": {"c": 2, "new": 1}}, given={"b": {"c": 2, "new": 1}}) == ["b.new"]

@@ -1,0 +1,116 @@
+"""Only evidence goes into README.md."""
+
+from pathlib import Path
+
+import pytest
+
+from maskprior import paths
+from maskprior.analysis.claims import evaluate
+from maskprior.config.settings import read_settings
+from maskprior.report import readme
+from tests.constructed_runs import WriteRun
+
+README = paths.package().parents[1] / "README.md"
+
+
+@pytest.fixture
+def page(project: Path) -> Path:
+    path = project / "README.md"
+    path.write_text(f"before\n{readme.BEGIN}\nold\n{readme.END}\nafter\n")
+    return path
+
+
+def test_the_project_has_the_markers() -> None:
+    text = README.read_text()
+    assert text.count(readme.BEGIN) == text.count(readme.END) == 1
+
+
+def test_published_results_replace_the_table_and_nothing_else(page: Path) -> None:
+    settings = read_settings()
+    assert readme.update("| new |", settings) == "README.md: results table renewed"
+    assert page.read_text() == f"before\n{readme.BEGIN}\n| new |\n{readme.END}\nafter\n"
+    assert readme.update("| new |", settings) == "README.md: up to date"
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "why"),
+    [
+        ("Records: 5 published, 1 local.", {}, "not every record is a published one"),
+        ("Records: 5 published, 1 missing.", {}, "not every record is a published one"),
+        ("| new |", {"scale": "smoke"}, "not the configured settings"),
+        ("| new |", {"seeds": 2}, "not the configured settings"),
+    ],
+)
+def test_anything_else_leaves_it_alone(page: Path, text: str, settings: dict[str, object], why: str) -> None:
+    before = page.read_text()
+    assert why in readme.update(text, read_settings(settings))
+    assert page.read_text() == before
+
+
+def test_rows_are_never_lost_for_want_of_records(page: Path) -> None:
+    page.write_text(f"{readme.BEGIN}\n| a |\n| b |\n| c |\n{readme.END}\n")
+    assert (
+        readme.update("| new |", read_settings()) == "README.md: left alone, 2 rows of its tables have no record here"
+    )
+
+
+def test_explanations_stand_there_with_their_verdict(project: Path, write_run: WriteRun) -> None:
+    assert readme.explained(read_settings()) == []
+    for seed in range(3):
+        write_run("2parity", "structured_svd+sgd", seed, {})
+    settings = read_settings({"seeds": 3})
+    lines = readme.explained(settings)
+    assert lines[0] == "| explanation of persistence | 2Parity, reduced |"
+    (adam,) = [line for line in lines if "plain gradient descent" in line]
+    assert adam.endswith(" they last. | survives (1/1) |")
+    assert lines[-2].endswith("each of their cells has one thing changed. Records: 3 local, 99 missing.")
+
+    for seed in range(3):
+        write_run("addition", "mask+position_std1", seed, {}, unseen_accuracy=(0.0, 0.0, 50.0, 100.0))
+    lines = readme.explained(settings)
+    assert lines[0] == "| explanation of persistence | 2Parity, reduced | Addition, reduced |"
+    (positions,) = [line for line in lines if "as large as contents" in line]
+    assert positions.endswith(" | not run (0/3) | refuted (0/1) |")
+    (pattern,) = [line for line in lines if "Any pattern" in line]
+    assert pattern.endswith(" | not run (0/2) | not run (0/1) |")
+
+
+def test_runs_still_to_be_made_at_the_papers_scale_are_not_missing(project: Path, write_run: WriteRun) -> None:
+    write_run("addition", "mask", 0, {"sequence_accuracy": 95.0}, scale="paper", kind="published")
+    settings = read_settings()
+    text = readme.results(settings, evaluate(settings))
+    assert text.count("| Addition | Mask | paper |") == 1
+    assert "Records: 1 published." in text
+    assert " missing" not in text
+
+
+def test_a_row_says_which_metric_has_which_verdict(project: Path, write_run: WriteRun) -> None:
+    metrics = {"sequence_accuracy": 60.0, "digit_accuracy": 70.78, "test_loss": 2.27}
+    write_run("multiplication", "default", 0, metrics, scale="paper", kind="published")
+    settings = read_settings()
+    (row,) = [line for line in readme.results(settings, evaluate(settings)).splitlines() if "| Multiplication" in line]
+    assert row.endswith(" | 1/5 | not reproduced / reproduced / reproduced |")
+
+
+def test_results_in_markdown(project: Path, write_run: WriteRun) -> None:
+    for seed in range(3):
+        write_run("2parity", "default", seed, {"test_loss": 1.2, "test_accuracy": 75.0})
+    settings = read_settings({"seeds": 3})
+    text = readme.results(settings, evaluate(settings))
+    numbers = "| 1.379 | 1.200 [1.200, 1.200] | 75.00 | 75.00 [75.00, 75.00] | 3/3 |"
+    assert f"| 2Parity | Default | reduced {numbers} direction only |" in text.splitlines()
+    assert "Of the paper's 112 numbers: 0 reproduced, 4 direction only, 0 not reproduced, 108 not run." in text
+
+
+def test_verdicts_come_first_and_the_long_tables_are_folded(project: Path, write_run: WriteRun) -> None:
+    for seed in range(3):
+        write_run("2parity", "default", seed, {"test_loss": 1.2, "test_accuracy": 75.0})
+    settings = read_settings({"seeds": 3})
+    lines = readme.results(settings, evaluate(settings)).splitlines()
+    assert lines[2] == "| claims of | reproduced | direction only | not reproduced | not run | all |"
+    assert lines[4] == "| Table 1 | 0 | 2 | 0 | 26 | 28 |"
+    folded = "<details><summary>Boolean: our numbers beside the published ones</summary>"
+    first = lines.index(folded)
+    assert lines[first + 1] == ""  # else the table is not read as Markdown
+    assert lines[first + 2].startswith("| task | method | scale | loss: published | ours |")
+    assert lines.count("</details>") == len([line for line in lines if line.startswith("<details>")]) == 2
