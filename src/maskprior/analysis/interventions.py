@@ -1,4 +1,4 @@
-"""Interventions: what one change of the configuration does to the prior at its three levels, as a table and a figure.
+"""Interventions: what one change of the configuration does to the prior at its three levels.
 
 A cell is named by its method and variant, `mask+sgd`. config/interventions.yaml groups them.
 """

@@ -1,6 +1,5 @@
-"""What the paper prints."""
+"""What the paper prints of each experiment, in the order of its tables."""
 
-# What the paper prints of each experiment, in the order of its tables.
 METRICS = {
     "boolean": ("test_loss", "test_accuracy"),
     "arithmetic": ("sequence_accuracy", "digit_accuracy", "test_loss"),
