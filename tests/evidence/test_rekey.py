@@ -4,15 +4,19 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from maskprior.config.settings import Settings
 from maskprior.errors import UserError
+from maskprior.evidence.golden import golden_file, write_golden
 from maskprior.evidence.rekey import changed_keys, rekey
 from maskprior.evidence.verify import check_local, check_published
 from maskprior.experiments.run import execute, replay_losses
+from maskprior.runs.environment import cpu_family
 from maskprior.runs.record import read_record
 from maskprior.runs.spec import Run, make_run
 from maskprior.runs.store import record_path, stored_records
@@ -125,15 +129,69 @@ def test_nothing_is_restamped_when_a_golden_record_moved(moved: None, golden: Pa
     assert stored() == before
 
 
-def test_nothing_is_restamped_on_another_device_class_than_the_golden_records(
-    moved: None, golden: Path, call: Rekey
-) -> None:
+def made_elsewhere(golden: Path, *, moved: bool) -> None:
+    """The golden records, as if another class of processor had made them; `moved`: with other last bits."""
     content = json.loads(golden.read_text())
     content["environment"]["device"] = "another"
+    if moved:
+        metrics = content["runs"]["boolean/2parity/default/seed0"]["metrics"]
+        metrics["test_loss"] = math.nextafter(metrics["test_loss"], 9)
     golden.write_text(json.dumps(content))
+
+
+def test_equal_bits_are_evidence_on_any_device_class(moved: None, golden: Path, call: Rekey) -> None:
+    """Golden records and a record that another class of processor made: equal here, so they are re-stamped here."""
+    made_elsewhere(golden, moved=False)
+    path = next(iter(stored()))
+    edit_record(path, environment=read_record(path).environment | {"device": "another"})
+    assert "4 records re-stamped, 0 stay stale" in call()
+    (entry,) = next(
+        record.rekeyed for record in map(read_record, stored()) if record.environment["device"] == "another"
+    )
+    assert entry.replayed_on.startswith(f"{cpu_family()}, torch ")
+
+
+def test_unequal_golden_records_of_another_device_class_leave_it_undecided(
+    moved: None, golden: Path, call: Rekey
+) -> None:
+    made_elsewhere(golden, moved=True)
     before = stored()
-    assert "the golden records were made on another device class (another, torch " in call()
+    told = call()
+    assert (
+        "undecided: 1 golden records, boolean/2parity/default/seed0 the first, are not equal bit for bit here" in told
+    )
+    assert "made on another device class (another, torch" in told
     assert stored() == before
+
+
+def test_an_unequal_replay_of_another_device_class_is_undecided(moved: None, call: Rekey) -> None:
+    path = next(iter(stored()))
+    record = read_record(path)
+    losses = [*record.loss_head[:31], math.nextafter(record.loss_head[31], 9)]
+    edit_record(path, environment=record.environment | {"device": "another"}, loss_head=losses)
+    before, told = path.read_bytes(), call()
+    assert f"{path.name}: stays: undecided: its first losses do not replay here" in told
+    assert "3 records re-stamped, 1 stay stale" in told
+    assert "exit code" not in told
+    assert path.read_bytes() == before
+
+
+def test_a_choice_that_became_a_variant_takes_its_records_along(runs: list[Run], small: Path, call: Rekey) -> None:
+    """The configuration chooses another width now, and what it chose before is the variant `narrow`."""
+    path = small / "config" / "experiments" / "boolean.yaml"
+    file = yaml.safe_load(path.read_text())
+    width = file["scales"]["smoke"]["model"]["mlp_dim"]
+    file["scales"]["smoke"]["model"]["mlp_dim"] = 2 * width
+    file["variants"] = {"hadamard": file["variants"]["hadamard"], "narrow": {"model": {"mlp_dim": width}}}
+    path.write_text(yaml.safe_dump(file))
+    golden = golden_file("boolean")
+    write_golden("boolean", execute)
+    assert golden.exists()
+    assert "4 records re-stamped, 0 stay stale" in call()
+    for run in runs:
+        moved = check_published(replace(run, variant="narrow"))
+        assert moved.rekeyed[0].was == run.name
+        assert not record_path(run, "published").exists()
 
 
 def test_another_configuration_stays(runs: list[Run], small: Path, call: Rekey) -> None:
@@ -149,14 +207,6 @@ def test_another_version_of_the_data_stays(runs: list[Run], small: Path, call: R
     path = small / "config" / "datasets.yaml"
     path.write_text(path.read_text().replace("preparation: 1", "preparation: 2", 1))
     assert call().count("stays: its data are another version\n") == 4
-
-
-def test_a_record_of_another_device_class_stays(moved: None, call: Rekey) -> None:
-    path = next(iter(stored()))
-    edit_record(path, environment=read_record(path).environment | {"device": "another"})
-    told = call()
-    assert f"{path.name}: stays: it was made on another device class (another, torch" in told
-    assert "3 records re-stamped, 1 stay stale" in told
 
 
 def test_a_corrupt_record_and_a_run_that_is_gone_stay(moved: None, small: Path, call: Rekey) -> None:

@@ -17,6 +17,7 @@ from maskprior.config.settings import Settings, read_settings
 from maskprior.report import arithmetic_figures, arithmetic_table, calibration_table, figures
 from maskprior.report.macros import macros
 from maskprior.report.output import difference_text
+from maskprior.runs.spec import make_run, resolve
 from tests.constructed_runs import WriteRun
 
 METRICS = {"sequence_accuracy": 3.0, "digit_accuracy": 50.0, "test_loss": 2.0}
@@ -211,28 +212,50 @@ def test_published_default_rows(project: Path) -> None:
 
 def test_every_candidate_is_listed_before_any_ran(settings: Settings) -> None:
     found = calibration.calibration(settings)
-    assert len({(c.readout, c.embedding_std, c.position_std) for c in found.candidates}) == 12
-    assert found.frozen in {c.name for c in found.candidates}
+    assert len({(c.reading, c.choice) for c in found.candidates}) == 21
+    assert found.frozen == "token_e1_p002"
     assert (found.measured, found.nearest, found.state) == (0, None, "open")
-    assert calibration_table.calibration_latex(found).count("--") >= 12 * 7
+    assert calibration_table.calibration_latex(found).count("--") >= 21 * 11
     assert dict(calibration_table.calibration_macros(found))["calibration/nearest"] == "--"
 
 
-def test_the_nearest_default_row_decides_and_the_mask_does_not(settings: Settings, write_run: WriteRun) -> None:
+def write_additions(write_run: WriteRun, settings: Settings, nearest: str) -> list[str]:
+    """Every candidate's Default on addition: `nearest` at distance 0.1, each other one farther by one."""
     names = [candidate.name for candidate in calibration.calibration(settings).candidates]
-    for rank, name in enumerate(names):
-        write_run("addition", f"default+{name}", 0, sampled(1.19, 40.59, 4.51 * math.exp(-rank - 0.5)), scale="paper")
+    ranked = [nearest, *(name for name in names if name != nearest)]
+    for rank, name in enumerate(ranked):
+        write_run("addition", f"default+{name}", 0, sampled(1.19, 40.59, 4.51 * math.exp(-rank - 0.1)), scale="paper")
+    return ranked
+
+
+def test_the_smallest_sum_of_both_tasks_decides_and_the_mask_does_not(settings: Settings, write_run: WriteRun) -> None:
+    names = write_additions(write_run, settings, "token_e1_p002")
     # the published mask row, at the candidate farthest from Default's
     write_run("addition", f"mask+{names[-1]}", 0, sampled(77.49, 93.86, 0.23), scale="paper")
+    assert calibration.calibration(settings).state == "open"  # no candidate ran on multiplication
+    write_run("multiplication", "default", 0, sampled(5.01, 70.78, 2.27 * math.exp(0.3)), scale="paper")
     found = calibration.calibration(settings)
-    assert found.measured == 12
+    assert found.measured == 21
     assert found.nearest is not None
-    assert (found.nearest.name, found.nearest.distance) == (names[0], pytest.approx(0.5))
-    assert found.state == ("decided" if names[0] == found.frozen else "contradicted")
+    assert (found.nearest.name, found.nearest.total) == ("token_e1_p002", pytest.approx(0.4))
+    assert found.state == "decided"
     frame = calibration_table.calibration_frame(found).set_index("candidate")
-    assert list(frame.index[frame["nearest"]]) == [names[0]]
+    assert list(frame.index[frame["nearest"]]) == ["token_e1_p002"]
     assert frame.loc[names[-1]]["mask_sequence_accuracy"] == 77.49
-    assert calibration_table.calibration_latex(found).count(r"\textbf{0.500}") == 1
+    assert calibration_table.calibration_latex(found).count(r"\textbf{0.400}") == 1
+
+
+def test_it_is_open_while_a_candidate_can_still_be_the_nearest(settings: Settings, write_run: WriteRun) -> None:
+    """pool is at 0.1 on addition and did not run on multiplication; the configured one's sum is 1.1 + 0.3."""
+    write_additions(write_run, settings, "pool_e1_p002")
+    write_run("addition", "default+token_e1_p002", 0, sampled(1.19, 40.59, 4.51 * math.exp(1.1)), scale="paper")
+    write_run("multiplication", "default", 0, sampled(5.01, 70.78, 2.27 * math.exp(0.3)), scale="paper")
+    assert calibration.calibration(settings).state == "open"
+    write_run("multiplication", "default+pool", 0, sampled(5.01, 70.78, 2.27 * math.exp(0.5)), scale="paper")
+    found = calibration.calibration(settings)
+    assert found.nearest is not None
+    assert (found.nearest.name, found.nearest.total) == ("pool_e1_p002", pytest.approx(0.6))
+    assert found.state == "contradicted"
 
 
 def test_a_diverged_candidate_ran_and_cannot_be_chosen(settings: Settings, write_run: WriteRun) -> None:
@@ -243,18 +266,10 @@ def test_a_diverged_candidate_ran_and_cannot_be_chosen(settings: Settings, write
     assert "diverged" in calibration_table.calibration_latex(found)
 
 
-def test_multiplication_reports_its_distance_at_the_frozen_choice(settings: Settings, write_run: WriteRun) -> None:
-    write_run("multiplication", "default", 0, sampled(5.01, 70.78, 2.27 * math.e), scale="paper")
-    found = calibration.calibration(settings)
-    assert found.multiplication_distance == pytest.approx(1)
-    assert dict(calibration_table.calibration_macros(found))["calibration/multiplication"] == "1.000"
-
-
 def test_the_configuration_has_the_same_choice_for_both_tasks_and_all_methods(project: Path) -> None:
     chosen = {
-        (model.readout, model.embedding_std, model.position_std)
+        calibration._choice(resolve(make_run("arithmetic", task, method, scale="paper")))
         for task in ("addition", "multiplication")
         for method in ("default", "structured_svd", "structured_opt", "mask", "mask_zero", "mask_fixed")
-        if (model := calibration._model(task, method))
     }
     assert len(chosen) == 1

@@ -48,6 +48,8 @@ class ArithmeticConfig(TokenConfig):
             if tokens is not None:
                 raise ValueError(f"digit_tokens: only readout token reads digits at tokens, not {self.model.readout}")
         elif tokens is None or len(tokens) != digits:
-            raise ValueError(f"digit_tokens: a result of {self.task} has {digits} digits, and {len(tokens or ())} tokens are given")
+            raise ValueError(
+                f"digit_tokens: a result of {self.task} has {digits} digits, and {len(tokens or ())} tokens are given"
+            )
         elif len(set(tokens)) < digits or not set(tokens) <= set(range(TOKENS)):
             raise ValueError(f"digit_tokens: {list(tokens)}: needs {digits} different tokens of 0 to {TOKENS - 1}")

@@ -99,19 +99,21 @@ def comparisons(experiment: str, execute: Execute, *, jobs: int = 1) -> Iterator
         yield compare_numbers(run, golden.runs[run.name], numbers(record), same_class=same_class)
 
 
-def check(experiment: str, execute: Execute, *, jobs: int = 1) -> None:
-    """Print how each golden record compares. UserError (exit code 4) if a number moved."""
-    total, moved, how = len(golden_runs(experiment)), [], ""
+def check(experiment: str, execute: Execute, *, jobs: int = 1) -> list[Comparison]:
+    """Print how each golden record compares, and return it. UserError (exit code 4) if a number moved."""
+    total, moved, how, found = len(golden_runs(experiment)), [], "", []
     for count, comparison in enumerate(comparisons(experiment, execute, jobs=jobs), start=1):
         how = "bit for bit, on the device class they were made on" if comparison.same_class else (
             "within the tolerance, since this is another device class than the one they were made on"
         )  # fmt: skip
         print(f"[{count}/{total}] {comparison.run.name}: {comparison.verdict}{_first(comparison)}", flush=True)
+        found.append(comparison)
         if not comparison.passes:
             moved.append(comparison.run.name)
     if moved:
         raise UserError(f"{len(moved)} of {total} golden {experiment} records moved: {', '.join(moved)}", DIFFERENCE)
     print(f"{total} golden {experiment} records unchanged: compared {how}")
+    return found
 
 
 def _chooses(change: Any) -> bool:

@@ -1,8 +1,13 @@
-"""Records whose code moved while their numbers did not get the fingerprint of the current code, with the evidence."""
+"""Re-stamp records: a record whose numbers the current code still gives gets the fingerprint of the current code.
+
+The evidence counts, wherever it is found. A golden record and a record's first losses that come out equal bit for bit
+on this machine are evidence on any class of processor. Where they come out unequal on the class of processor they were
+made on, the numbers have changed. Unequal on another class, the question stays undecided, and nothing is re-stamped.
+"""
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +20,7 @@ from maskprior.evidence.verify import check_record
 from maskprior.runs.environment import choose_device, describe, device_class
 from maskprior.runs.fingerprint import fingerprint
 from maskprior.runs.record import LOSS_HEAD, Record, Rekey, read_arrays, remove_record, stamp, write_record
-from maskprior.runs.spec import Run, resolve
+from maskprior.runs.spec import Run, experiment_file, resolve
 from maskprior.runs.store import relative, stored_records
 
 Replay = Callable[..., list[float]]
@@ -23,11 +28,18 @@ Replay = Callable[..., list[float]]
 
 @dataclass(frozen=True)
 class Stale:
-    """A record of other code than the current. `reason`: why it cannot be re-stamped; empty if it may be."""
+    """A record of other code than the current code.
+
+    Attributes:
+        run: what the record's run is called today: a variant, where the choice it was made with is no longer the
+            configuration's own.
+        reason: why the record cannot be re-stamped; empty if it may be.
+    """
 
     kind: str
     path: Path
     record: Record
+    run: Run
     reason: str
 
 
@@ -36,13 +48,12 @@ def rekey(
 ) -> None:
     """Re-stamp published and local records of an experiment whose numbers the current code still gives.
 
-    A record qualifies when its configuration and data are the current ones and it was made on this device class; then
-    the experiment's golden records must be unchanged, and the record's own first losses must replay, all bit for bit.
-    What does not match stays and is named. UserError (exit code 4) if a golden record or a replay differs.
+    A record qualifies when its configuration and data are current ones. Then the experiment's golden records must come
+    out unchanged, and the record's own first losses must replay, all bit for bit. What does not match stays and is
+    named. UserError (exit code 4) if a golden record differs, or a replay on the record's own device class.
     """
     device = choose_device(settings.device)
-    here = describe(device)
-    stale = [found for kind in ("published", "local") for found in find_stale(kind, experiment, settings.scale, here)]
+    stale = [found for kind in ("published", "local") for found in find_stale(kind, experiment, settings.scale)]
     for found in stale:
         if found.reason:
             print(f"{relative(found.path)}: stays: {found.reason}")
@@ -56,25 +67,32 @@ def rekey(
     print(f"{len(candidates)} records may be re-stamped if the golden records of {experiment} are unchanged")
     _check_golden(experiment, execute, jobs)
     print("replaying the first losses of each record")
-    runs = list(dict.fromkeys(found.record.run for found in candidates))
+    runs = list(dict.fromkeys(found.run for found in candidates))
     replays: dict[Run, list[float]] = {}
     for losses in in_order(functools.partial(replay, count=LOSS_HEAD, device=device), runs, jobs=jobs):
         replays[runs[len(replays)]] = losses
         print(f"[{len(replays)}/{len(runs)}] {runs[len(replays) - 1].name}", flush=True)
-    moved = [found for found in candidates if replays[found.record.run] != found.record.loss_head]
+    here = describe(device)
+    equal = [found for found in candidates if replays[found.run] == found.record.loss_head]
+    differ = []
     for found in candidates:
-        if found in moved:
+        if found in equal:
+            restamp(found, replayed_on=_class(here))
+        elif device_class(found.record.environment) == device_class(here):
+            differ.append(found)
             print(f"{relative(found.path)}: stays: its first losses do not replay on the current code")
         else:
-            restamp(found.path, found.record)
-    print(f"{len(candidates) - len(moved)} records re-stamped, {len(stale) - len(candidates) + len(moved)} stay stale")
+            made = _class(found.record.environment)
+            why = f"undecided: its first losses do not replay here, and it was made on another device class ({made})"
+            print(f"{relative(found.path)}: stays: {why}")
+    print(f"{len(equal)} records re-stamped, {len(stale) - len(equal)} stay stale")
     if dvc:
         track(published)
-    if moved:
-        raise UserError(f"{len(moved)} records do not replay on the current code; each is named above", DIFFERENCE)
+    if differ:
+        raise UserError(f"{len(differ)} records do not replay on the current code; each is named above", DIFFERENCE)
 
 
-def find_stale(kind: str, experiment: str, scale: str, here: dict[str, Any]) -> list[Stale]:
+def find_stale(kind: str, experiment: str, scale: str) -> list[Stale]:
     """All intact records of other code, data or configuration than the current; corrupt ones are printed."""
     found = []
     for path in stored_records(kind, scale, experiment):
@@ -84,25 +102,51 @@ def find_stale(kind: str, experiment: str, scale: str, here: dict[str, Any]) -> 
             print(f"stays: {error}")
             continue
         try:
-            current = fingerprint(record.run)
+            run = current_run(record)
         except UserError as error:
-            found.append(Stale(kind, path, record, f"its run is not in the configuration any more ({error})"))
+            found.append(
+                Stale(kind, path, record, record.run, f"its run is not in the configuration any more ({error})")
+            )
             continue
-        if current.digest != record.fingerprint.digest:
-            found.append(Stale(kind, path, record, _obstacle(path, record, here)))
+        if run != record.run or fingerprint(run).digest != record.fingerprint.digest:
+            found.append(Stale(kind, path, record, run, _obstacle(path, record, run)))
     return found
 
 
-def restamp(path: Path, record: Record) -> Path:
-    """Write the record under the current fingerprint, with the evidence, and remove the old one."""
-    new = stamp(fingerprint(record.run))
-    evidence = Rekey(old=record.fingerprint, new=new, replayed_losses=len(record.loss_head))
-    config = resolve(record.run).model_dump()
-    stamped = record.model_copy(update={"fingerprint": new, "config": config, "rekeyed": [*record.rekeyed, evidence]})
-    destination = _current_path(path, record)
-    read_arrays(path, record)
-    write_record(destination, stamped, path.with_suffix(".safetensors").read_bytes())
-    remove_record(path)
+def current_run(record: Record) -> Run:
+    """The run that has the record's configuration today: its own, or one of the same method under another variant.
+
+    A choice that was the configuration's own when the record was made may be a variant by now. UserError when the
+    record's own run is gone.
+    """
+    own = record.run
+    if not _changed(record, own):
+        return own
+    others = (replace(own, variant=name) for name in ("", *experiment_file(own.experiment)["variants"]))
+    return next((run for run in others if _possible(run) and not _changed(record, run)), own)
+
+
+def restamp(found: Stale, *, replayed_on: str) -> Path:
+    """Write the record under its current name and fingerprint, with the evidence, and remove the old one.
+
+    `replayed_on`: the class of the machine on which the first losses came out equal.
+    """
+    record, new = found.record, stamp(fingerprint(found.run))
+    evidence = Rekey(
+        old=record.fingerprint,
+        new=new,
+        replayed_losses=len(record.loss_head),
+        replayed_on=replayed_on,
+        was=record.run.name,
+    )
+    config = resolve(found.run).model_dump()
+    stamped = record.model_copy(
+        update={"run": found.run, "fingerprint": new, "config": config, "rekeyed": [*record.rekeyed, evidence]}
+    )
+    destination = _current_path(found.path, found.run)
+    read_arrays(found.path, record)
+    write_record(destination, stamped, found.path.with_suffix(".safetensors").read_bytes())
+    remove_record(found.path)
     return destination
 
 
@@ -125,14 +169,18 @@ def changed_keys(old: dict[str, Any], new: dict[str, Any], given: dict[str, Any]
 
 def _check_golden(experiment: str, execute: golden.Execute, jobs: int) -> None:
     """UserError unless every golden record of the experiment is what the current code gives, bit for bit."""
-    made, now = golden.read_golden(experiment).environment, describe("cpu")
-    if device_class(made) != device_class(now):
-        where = f"{_class(made)}, and this is {_class(now)}"
-        raise UserError(f"the golden records were made on another device class ({where}); nothing is re-stamped")
+    unequal = []
     try:
-        golden.check(experiment, execute, jobs=jobs)
+        for comparison in golden.check(experiment, execute, jobs=jobs):
+            unequal += [] if comparison.bit_for_bit else [comparison.run.name]
     except UserError as error:
         raise UserError(f"{error}; nothing is re-stamped", error.exit_code) from None
+    if unequal:
+        made = _class(golden.read_golden(experiment).environment)
+        raise UserError(
+            f"undecided: {len(unequal)} golden records, {unequal[0]} the first, are not equal bit for bit here, and "
+            f"they were made on another device class ({made}); nothing is re-stamped"
+        )
 
 
 def _class(environment: dict[str, Any]) -> str:
@@ -140,19 +188,31 @@ def _class(environment: dict[str, Any]) -> str:
     return f"{device}, torch {version}, {instructions}, threads {environment['threads']}"
 
 
-def _obstacle(path: Path, record: Record, here: dict[str, Any]) -> str:
-    current, config = fingerprint(record.run), resolve(record.run)
+def _possible(run: Run) -> bool:
+    """Whether the variant can be had with this task and method."""
+    try:
+        resolve(run)
+    except UserError:
+        return False
+    return True
+
+
+def _changed(record: Record, run: Run) -> list[str]:
+    config = resolve(run)
     new, given = config.model_dump(mode="json"), config.model_dump(mode="json", exclude_defaults=True)
-    if _current_path(path, record).exists():
+    return changed_keys(record.config, new, given)
+
+
+def _obstacle(path: Path, record: Record, run: Run) -> str:
+    if _current_path(path, run).exists():
         return "there is a record of the current code beside it"
-    if keys := changed_keys(record.config, new, given):
+    if keys := _changed(record, run):
         return f"its configuration is another: {', '.join(keys)}"
-    if record.fingerprint.data != current.data:
+    if record.fingerprint.data != fingerprint(run).data:
         return "its data are another version"
-    if device_class(record.environment) != device_class(here):
-        return f"it was made on another device class ({_class(record.environment)}) than this one ({_class(here)})"
     return ""
 
 
-def _current_path(path: Path, record: Record) -> Path:
-    return path.with_name(f"seed{record.run.seed}-{fingerprint(record.run).short}.json")
+def _current_path(path: Path, run: Run) -> Path:
+    """Where the record at `path` lies under its current name and fingerprint, published or local as before."""
+    return path.parents[1] / run.method_variant / f"seed{run.seed}-{fingerprint(run).short}.json"

@@ -5,7 +5,7 @@ Tokens are the digits a2 a1 a0 b2 b1 b0. Every row has an open entry, for an all
 
 import numpy as np
 
-from maskprior.config.arithmetic import DIGITS, TOKENS
+from maskprior.config.arithmetic import DIGITS, TOKENS  # noqa: F401  (who takes a pattern takes its number of tokens)
 from maskprior.patterns.pattern import Pattern, from_heads
 
 

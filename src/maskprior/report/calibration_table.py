@@ -4,40 +4,39 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from maskprior.analysis.calibration import TASK, Calibration, Metrics, published
+from maskprior.analysis.calibration import Calibration, Candidate, Metrics, published
 from maskprior.analysis.published import METRICS
 from maskprior.report.output import NOTHING, number
 
 
 def calibration_latex(found: Calibration) -> str:
-    r"""A row per candidate: Default with its distance, and the mask. Bold: the nearest; $\star$: the configured."""
+    r"""A row per candidate: Default on both tasks with its distances, and the mask on addition.
+
+    Bold: the smallest sum of distances; $\star$: the configured candidate.
+    """
     lines = [
-        r"\begin{tabular}{@{}lrrrrrrrrr@{}}",
+        r"\begin{tabular}{@{}lrrrrrrrrrrrrr@{}}",
         r"\toprule",
-        r" & & & \multicolumn{4}{c}{Default} & \multicolumn{3}{c}{Mask} \\",
-        r"\cmidrule(lr){4-7}\cmidrule(l){8-10}",
-        r"readout & token std & position std & seq. & digit & loss & distance & seq. & digit & loss \\",
+        r" & & & \multicolumn{4}{c}{Default, sums} & \multicolumn{4}{c}{Default, products}"
+        r" & \multicolumn{3}{c}{Mask, sums} \\",
+        r"\cmidrule(lr){4-7}\cmidrule(lr){8-11}\cmidrule(l){12-14}",
+        r"readout & token & pos. & seq. & digit & loss & away & seq. & digit & loss & sum & seq. & digit & loss \\",
         r"\midrule",
-        rf"\emph{{published}} & & & {_values(published(TASK))} & & & & \\",
+        rf"\emph{{published}} & & & {_values(published('addition'))} & & {_values(published('multiplication'))}"
+        r" & & & & \\",
         r"\midrule",
     ]
     for c in found.candidates:
-        away = number(c.distance, "distance")
+        total = number(c.total, "distance")
         if c is found.nearest:
-            away = rf"\textbf{{{away}}}"
+            total = rf"\textbf{{{total}}}"
         mark = r" $\star$" if c.name == found.frozen else ""
         default = r"\multicolumn{3}{c}{diverged}" if c.diverged else _values(c.default)
-        names = [c.readout.replace("_", r"\_") + mark, f"{c.embedding_std:g}", f"{c.position_std:g}"]
-        lines.append(" & ".join([*names, default, away, _values(c.mask)]) + r" \\")
-    away = number(found.multiplication_distance, "distance")
-    head = r"\multicolumn{3}{@{}l}{multiplication"
-    lines += [
-        r"\midrule",
-        rf"{head}, \emph{{published}}}} & {_values(published('multiplication'))} & & & & \\",
-        rf"{head} at $\star$}} & {_values(found.multiplication)} & {away} & & & \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
+        _, embedding_std, position_std = c.choice
+        names = [c.reading.replace("_", r"\_") + mark, f"{embedding_std:g}", f"{position_std:g}"]
+        away = number(c.distance, "distance")
+        lines.append(" & ".join([*names, default, away, _values(c.multiplication), total, _values(c.mask)]) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines)
 
 
@@ -49,15 +48,21 @@ def calibration_frame(found: Calibration) -> Any:
     """One row per candidate, in full precision."""
     import pandas as pd
 
-    return pd.DataFrame(
-        {
-            "candidate": c.name, "readout": c.readout, "embedding_std": c.embedding_std, "position_std": c.position_std,
-            **{f"default_{name}": c.default.get(name, math.nan) for name in METRICS["arithmetic"]},
-            "distance": c.distance, "nearest": c is found.nearest, "frozen": c.name == found.frozen,
-            **{f"mask_{name}": c.mask.get(name, math.nan) for name in METRICS["arithmetic"]},
-        }
-        for c in found.candidates
-    )  # fmt: skip
+    return pd.DataFrame([_row(c, found) for c in found.candidates])
+
+
+def _row(c: Candidate, found: Calibration) -> dict[str, Any]:
+    readout, embedding_std, position_std = c.choice
+    names = METRICS["arithmetic"]
+    return {
+        "candidate": c.name, "readout": readout, "embedding_std": embedding_std, "position_std": position_std,
+        **{f"default_{name}": c.default.get(name, math.nan) for name in names},
+        "distance": c.distance,
+        **{f"multiplication_default_{name}": c.multiplication.get(name, math.nan) for name in names},
+        "multiplication_distance": c.multiplication_distance,
+        "total": c.total, "nearest": c is found.nearest, "frozen": c.name == found.frozen,
+        **{f"mask_{name}": c.mask.get(name, math.nan) for name in names},
+    }  # fmt: skip
 
 
 def calibration_macros(found: Calibration) -> Iterator[tuple[str, str]]:
@@ -68,7 +73,9 @@ def calibration_macros(found: Calibration) -> Iterator[tuple[str, str]]:
     yield "calibration/state", found.state
     yield "calibration/nearest", nearest.name.replace("_", r"\_") if nearest else NOTHING
     yield "calibration/distance", number(nearest.distance, "distance") if nearest else NOTHING
-    yield "calibration/multiplication", number(found.multiplication_distance, "distance")
+    yield "calibration/multiplication", number(nearest.multiplication_distance, "distance") if nearest else NOTHING
+    others = [c.distance for c in found.candidates if c is not nearest and c.choice != (nearest and nearest.choice)]
+    yield "calibration/next", number(min((d for d in others if not math.isnan(d)), default=math.nan), "distance")
     metric = "sequence_accuracy"
     for method, rows in (
         ("default", [c.default for c in found.candidates]),

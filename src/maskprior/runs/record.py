@@ -35,11 +35,18 @@ class FingerprintPart(_Part):
 
 
 class Rekey(_Part):
-    """A record re-stamped after a change of code that left its numbers alone, and the evidence for it."""
+    """A record re-stamped after a change of code that left its numbers alone, and the evidence for it.
+
+    Attributes:
+        replayed_losses: how many of its first losses the current code gave again, bit for bit.
+        replayed_on: the device class of the machine that did so; was: the run's name before. Empty in old re-stamps.
+    """
 
     old: FingerprintPart
     new: FingerprintPart
     replayed_losses: int
+    replayed_on: str = ""
+    was: str = ""
 
 
 class Record(_Part):
