@@ -111,7 +111,7 @@ def calibration(settings: Settings) -> Calibration:
     own = _config(make_run("arithmetic", "addition", "default", scale="paper"))
     found = []
     frozen = None
-    for method, entry in defaults.items():
+    for entry in defaults.values():
         name, config = entry.run.variant, _config(entry.run)
         if (_choice(config), config.digit_tokens) == (_choice(own), own.digit_tokens):
             frozen = name
