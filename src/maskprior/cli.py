@@ -149,10 +149,18 @@ def compare(
 
 @app.command()
 def verify(target: Target = "all", scale: Scale = None, seeds: Seeds = None) -> None:
-    """Check that every published record of a target is there and intact; exit code 3 if not."""
+    """Check published records against their manifests (`all`: of every scale); exit code 3 if one is not intact."""
     from maskprior.evidence.verify import verify_all
 
-    verify_all(_runs(target, scale=scale, seeds=seeds))
+    verify_all(target, _runs(target, scale=scale, seeds=seeds))
+
+
+@app.command()
+def restore() -> None:
+    """Bring back published results that are missing or changed; exit code 3 names what could not be restored."""
+    from maskprior.evidence.restore import restore
+
+    restore()
 
 
 @app.command()

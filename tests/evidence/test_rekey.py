@@ -13,6 +13,7 @@ from maskprior.errors import UserError
 from maskprior.evidence.rekey import changed_keys, rekey
 from maskprior.evidence.verify import check_local, check_published
 from maskprior.experiments.run import execute, replay_losses
+from maskprior.runs.manifest import published_folder, state_folder
 from maskprior.runs.record import read_record
 from maskprior.runs.spec import Run, make_run
 from maskprior.runs.store import record_path, stored_records
@@ -26,6 +27,7 @@ def runs(golden: Path, trained: Path) -> list[Run]:
     results = golden.parents[2] / "results"
     for kind in ("published", "local"):
         shutil.copytree(trained, results / kind)
+    state_folder(published_folder("smoke", "boolean"))
     return [make_run("boolean", "2parity", "mask", scale="smoke", seed=seed) for seed in (0, 1)]
 
 

@@ -10,10 +10,11 @@ from maskprior.config.settings import Settings
 from maskprior.errors import DIFFERENCE, UserError
 from maskprior.evidence import golden
 from maskprior.evidence.parallel import in_order
-from maskprior.evidence.publish import check_complete, published_folder, track
+from maskprior.evidence.publish import check_complete, track
 from maskprior.evidence.verify import check_record
 from maskprior.runs.environment import choose_device, describe, device_class
 from maskprior.runs.fingerprint import fingerprint
+from maskprior.runs.manifest import published_folder, state_record
 from maskprior.runs.record import LOSS_HEAD, Record, Rekey, read_arrays, remove_record, stamp, write_record
 from maskprior.runs.spec import Run, resolve
 from maskprior.runs.store import relative, stored_records
@@ -51,8 +52,7 @@ def rekey(
         print(f"{experiment} at scale {settings.scale}: {len(stale)} stale records, none to re-stamp")
         return
     published = [published_folder(settings.scale, experiment)] if any(c.kind == "published" for c in candidates) else []
-    if dvc:
-        check_complete(published)
+    check_complete(published)
     print(f"{len(candidates)} records may be re-stamped if the golden records of {experiment} are unchanged")
     _check_golden(experiment, execute, jobs)
     print("replaying the first losses of each record")
@@ -66,7 +66,10 @@ def rekey(
         if found in moved:
             print(f"{relative(found.path)}: stays: its first losses do not replay on the current code")
         else:
-            restamp(found.path, found.record)
+            stamped = restamp(found.path, found.record)
+            if found.kind == "published":
+                state_record(found.path)
+                state_record(stamped)
     print(f"{len(candidates) - len(moved)} records re-stamped, {len(stale) - len(candidates) + len(moved)} stay stale")
     if dvc:
         track(published)
