@@ -13,78 +13,89 @@ from maskprior.runs.store import relative
 def restore() -> None:
     """Bring back published files that are missing or changed, and print what was done.
 
-    DVC only fetches objects: it trusts its cache and its remote, and refuses to overwrite a changed file. Here every
-    object is compared with its name before it is used, and a file that nobody published is moved, never removed.
-    Nothing outside results/published is written, but for results/set-aside, where such files go.
+    DVC trusts its cache and its remote, and refuses to overwrite a changed file. Here every object is compared with
+    its name before it is used, and a file that nobody published is moved, never removed. Nothing outside
+    results/published is written, but for results/set-aside, where such files go.
     UserError (exit code 3) names what neither the cache nor the remote has.
     """
     if not dvc.is_repository():
         raise UserError("this folder has no .dvc: it is not the whole project; clone it again", DATA)
-    files = dvc.pointers()
-    cache = dvc.cache()
-    wanted = [file for file in files if not _is_restored(file, cache)]
-    _drop_damaged(wanted, cache)
+    files, cache, remote = dvc.pointers(), dvc.cache(), dvc.remote_in_project()
+    stores = [cache, remote] if remote else [cache]
+    _drop_damaged(files, stores)
     failure = ""
-    if not all(_is_cached(file, cache) for file in wanted):
+    # A remote elsewhere is for DVC to read. What is damaged in the cache after that has come from there.
+    if not remote and not all(_is_stored(file, stores) for file in files):
         try:
-            dvc.call("fetch", "--quiet", *[str(file) for file in wanted])
+            dvc.call("fetch", "--quiet", *[str(file) for file in files])
         except UserError as error:
-            failure = str(error)
-        # What is damaged now has come from the remote.
-        _drop_damaged(wanted, cache)
-    lost = [line for file in wanted for line in _restore(file, cache)]
+            failure = f" ({error})"
+        _drop_damaged(files, stores)
+    for file in files:
+        _fill_cache(file, stores)
+    lost = [line for file in files for line in _restore(file, stores)]
     for line in lost:
         print(line)
     if lost:
-        why = f" ({failure})" if failure else ""
-        raise UserError(f"{len(lost)} published files could not be restored; each is named above{why}", DATA)
+        raise UserError(f"{len(lost)} published files could not be restored; each is named above{failure}", DATA)
 
 
-def _is_restored(pointer: Path, cache: dvc.Store) -> bool:
+def _find(md5: str, stores: list[dvc.Store]) -> dvc.Store | None:
+    """The first store that has the object intact."""
+    return next((store for store in stores if store.intact(md5)), None)
+
+
+def _listing(pointer: Path, stores: list[dvc.Store]) -> dict[str, str] | None:
+    """File -> md5, of what a pointer points at; None if its list of files is nowhere intact."""
     md5 = dvc.object_of(pointer)
-    if not cache.intact(md5):
-        return False
-    folder, listing = pointer.with_suffix(""), cache.listing(md5)
-    return not _foreign(folder, listing) and all(_md5(folder / name) == digest for name, digest in listing.items())
+    store = _find(md5, stores)
+    return store.listing(md5) if store else None
 
 
-def _is_cached(pointer: Path, cache: dvc.Store) -> bool:
-    md5 = dvc.object_of(pointer)
-    return cache.intact(md5) and all(cache.intact(below) for below in cache.listing(md5).values())
+def _is_stored(pointer: Path, stores: list[dvc.Store]) -> bool:
+    listing = _listing(pointer, stores)
+    return listing is not None and all(_find(md5, stores) for md5 in listing.values())
 
 
-def _drop_damaged(pointers: list[Path], cache: dvc.Store) -> None:
+def _drop_damaged(pointers: list[Path], stores: list[dvc.Store]) -> None:
     """Remove damaged objects from the cache: DVC would use them for ever."""
+    cache = stores[0]
     for pointer in pointers:
-        md5 = dvc.object_of(pointer)
-        below = list(cache.listing(md5).values()) if cache.intact(md5) else []
-        for name in [md5, *below]:
-            if cache.path(name).exists() and not cache.intact(name):
-                cache.path(name).chmod(0o644)
-                cache.path(name).unlink()
+        for md5 in [dvc.object_of(pointer), *(_listing(pointer, stores) or {}).values()]:
+            if cache.path(md5).exists() and not cache.intact(md5):
+                cache.path(md5).chmod(0o644)
+                cache.path(md5).unlink()
 
 
-def _restore(pointer: Path, cache: dvc.Store) -> list[str]:
+def _fill_cache(pointer: Path, stores: list[dvc.Store]) -> None:
+    """Copy what the remote has intact into the cache, so that DVC's own commands find it there."""
+    cache = stores[0]
+    for md5 in [dvc.object_of(pointer), *(_listing(pointer, stores) or {}).values()]:
+        if not cache.path(md5).exists() and (store := _find(md5, stores)):
+            write_atomically(cache.path(md5), store.path(md5).read_bytes())
+            cache.path(md5).chmod(0o444)
+
+
+def _restore(pointer: Path, stores: list[dvc.Store]) -> list[str]:
     """Make the folder of one pointer what it was. One line for each file of which no intact object was found."""
-    md5, folder = dvc.object_of(pointer), pointer.with_suffix("")
-    if not cache.intact(md5):
-        return [f"{relative(folder)}: {_no_object(md5)}"]
-    listing = cache.listing(md5)
+    folder, listing = pointer.with_suffix(""), _listing(pointer, stores)
+    if listing is None:
+        return [f"{relative(folder)}: {_no_object(dvc.object_of(pointer))}"]
     for path in _foreign(folder, listing):
         aside = _aside(path)
         aside.parent.mkdir(parents=True, exist_ok=True)
         path.rename(aside)
         print(f"{relative(path)}: not a published file; moved to {relative(aside)}")
     lost, brought = [], 0
-    for name, digest in sorted(listing.items()):
+    for name, md5 in sorted(listing.items()):
         path = folder / name
-        if _md5(path) == digest:
+        if _md5(path) == md5:
             continue
-        if cache.intact(digest):
-            write_atomically(path, cache.path(digest).read_bytes())
+        if store := _find(md5, stores):
+            write_atomically(path, store.path(md5).read_bytes())
             brought += 1
         else:
-            lost.append(f"{relative(path)}: {_no_object(digest)}")
+            lost.append(f"{relative(path)}: {_no_object(md5)}")
     if brought:
         print(f"{relative(folder)}: {brought} of {len(listing)} files restored")
     return lost
@@ -101,11 +112,11 @@ def _foreign(folder: Path, listing: dict[str, str]) -> list[Path]:
 
 
 def _no_object(md5: str) -> str:
-    store = dvc.remote_in_project()
-    if store is None:
-        return f"the remote has no intact object {md5} for it"
-    state = "damaged" if store.path(md5).exists() else "missing"
-    return f"its object {relative(store.path(md5))} is {state}; {dvc.git_remedy(store)}, then `maskprior restore`"
+    remote = dvc.remote_in_project()
+    if remote is None:
+        return f"neither the cache nor the remote has its object {md5} intact"
+    state = "damaged" if remote.path(md5).exists() else "missing"
+    return f"its object {relative(remote.path(md5))} is {state}; {dvc.git_remedy(remote)}, then `maskprior restore`"
 
 
 def _aside(path: Path) -> Path:
