@@ -13,7 +13,7 @@ from maskprior.errors import UserError
 from maskprior.evidence.rekey import changed_keys, rekey
 from maskprior.evidence.verify import check_local, check_published
 from maskprior.experiments.run import execute, replay_losses
-from maskprior.runs.manifest import published_folder, state_folder
+from maskprior.runs.manifest import published_folder, state_folder, state_record
 from maskprior.runs.record import read_record
 from maskprior.runs.spec import Run, make_run
 from maskprior.runs.store import record_path, stored_records
@@ -156,6 +156,7 @@ def test_another_version_of_the_data_stays(runs: list[Run], small: Path, call: R
 def test_a_record_of_another_device_class_stays(moved: None, call: Rekey) -> None:
     path = next(iter(stored()))
     edit_record(path, environment=read_record(path).environment | {"device": "another"})
+    state_record(path)
     told = call()
     assert f"{path.name}: stays: it was made on another device class (another, torch" in told
     assert "3 records re-stamped, 1 stay stale" in told
