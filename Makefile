@@ -20,10 +20,9 @@ report = PATH="$(CURDIR)/$(REPORT)/bin:$$PATH"
 full = PATH="$(CURDIR)/$(FULL)/bin:$$PATH"
 
 define restore
-	@echo "== restore the published results from the DVC cache and verify them"
+	@echo "== restore the published results from the DVC remote and verify them"
 	@test -e .git || $(1) dvc config --local core.no_scm true
-	@$(1) dvc pull --quiet $$(find results/published -name '*.dvc') || \
-		echo "DVC could not restore everything; what is missing is named below" >&2
+	@$(1) python -m maskprior restore
 	@$(1) python -m maskprior verify
 endef
 

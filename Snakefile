@@ -15,9 +15,9 @@ from maskprior.build import pdf
 from maskprior.build.notebooks import read_notebooks
 from maskprior.build.versions import warn_of_differences
 from maskprior.build.workflow import (
-    analysis_sources,
     gpus,
     notebook_records,
+    notebook_sources,
     read_settings,
     target_files,
     target_names,

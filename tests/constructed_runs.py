@@ -11,6 +11,7 @@ from maskprior import paths
 from maskprior.analysis.records import experiment_of
 from maskprior.patterns.arithmetic import TOKENS
 from maskprior.runs.fingerprint import fingerprint
+from maskprior.runs.manifest import state_record
 from maskprior.runs.record import Record, pack_arrays, stamp, write_record
 from maskprior.runs.spec import make_run, resolve
 from maskprior.runs.store import record_path
@@ -89,6 +90,8 @@ def write_run(project: Path) -> WriteRun:
             arrays_sha256=digest,
         )
         write_record(path, record, packed)
+        if kind == "published":
+            state_record(path)
         return path
 
     return write

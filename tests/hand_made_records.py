@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from maskprior.runs.fingerprint import fingerprint
+from maskprior.runs.manifest import state_record
 from maskprior.runs.record import Record, pack_arrays, stamp, write_record
 from maskprior.runs.spec import Run, make_run, resolve
 from maskprior.runs.store import record_path
@@ -59,6 +60,8 @@ def make_record(project: Path) -> MakeRecord:
         )
         path = record_path(run, kind)
         write_record(path, record, packed)
+        if kind == "published":
+            state_record(path)
         return path
 
     return make

@@ -246,7 +246,7 @@ def test_evidence_from_training_to_a_moved_code(trained: Project, tmp_path: Path
 
     assert "smoke records say nothing" in project.maskprior("publish", expect=2)
     assert "2 records published" in project.maskprior("publish", "table1", "--scale", "smoke")
-    assert "2 published records are there and intact" in project.maskprior("verify")
+    assert "2 of 2 published records (2 smoke) are there and intact" in project.maskprior("verify")
     assert "equal bit for bit" in project.maskprior("compare", "boolean", "2parity", "mask", "--seed", "0")
 
     local = next(path for path in project.records("local") if "/mask/" in path.as_posix())
@@ -257,9 +257,9 @@ def test_evidence_from_training_to_a_moved_code(trained: Project, tmp_path: Path
 
     source = project.folder / "src" / "maskprior" / "attention.py"
     source.write_text(source.read_text() + "\n\nUNUSED = 1\n")
-    assert "2 of 2 published records are missing" in project.maskprior("verify", expect=3)
+    assert "; 2 problems are named above" in project.maskprior("verify", expect=3)
     assert "4 records re-stamped, 0 stay stale" in project.maskprior("rekey")
-    assert "2 published records are there and intact" in project.maskprior("verify")
+    assert "2 of 2 published records (2 smoke) are there and intact" in project.maskprior("verify")
     assert "re-stamped" in project.maskprior("show", "boolean/2parity/mask/seed0")
     assert project.call("dvc", "status", "--json").strip() == "{}"
 

@@ -149,10 +149,18 @@ def compare(
 
 @app.command()
 def verify(target: Target = "all", scale: Scale = None, seeds: Seeds = None) -> None:
-    """Check that every published record of a target is there and intact; exit code 3 if not."""
+    """Check published records against their manifests (`all`: of every scale); exit code 3 if one is not intact."""
     from maskprior.evidence.verify import verify_all
 
-    verify_all(_runs(target, scale=scale, seeds=seeds))
+    verify_all(target, _runs(target, scale=scale, seeds=seeds))
+
+
+@app.command()
+def restore() -> None:
+    """Bring back published results that are missing or changed; exit code 3 names what could not be restored."""
+    from maskprior.evidence.restore import restore
+
+    restore()
 
 
 @app.command()
@@ -180,13 +188,12 @@ def rekey(
     """Re-stamp records whose code moved while golden records and first losses stayed, bit for bit."""
     from maskprior.evidence.rekey import rekey
     from maskprior.runs import environment
-    from maskprior.runs.spec import built_experiments
 
     settings = _settings(scale=scale, device=device)
     environment.pin()
     from maskprior.experiments.run import execute, replay_losses
 
-    for name in [experiment] if experiment else built_experiments():
+    for name in _experiments(experiment):
         rekey(name, settings, replay=replay_losses, execute=execute, jobs=jobs, dvc=dvc)
 
 
@@ -199,12 +206,11 @@ def golden(
     """Check the golden smoke records in tests/golden against the current code; exit code 4 if a number moved."""
     from maskprior.evidence.golden import check, write_golden
     from maskprior.runs import environment
-    from maskprior.runs.spec import built_experiments
 
     environment.pin()
     from maskprior.experiments.run import execute
 
-    for name in [experiment] if experiment else built_experiments():
+    for name in _experiments(experiment):
         (write_golden if write else check)(name, execute, jobs=jobs)
 
 
@@ -230,6 +236,16 @@ def _runs(target: str, **given: Any) -> "list[Run]":
     from maskprior.evidence.plan import target_runs
 
     return target_runs(target, _settings(**given))
+
+
+def _experiments(chosen: str | None) -> list[str]:
+    """The chosen experiment, or all of them."""
+    from maskprior.config.messages import unknown
+    from maskprior.runs.spec import built_experiments
+
+    if chosen and chosen not in built_experiments():
+        raise UserError(f"--experiment: {unknown(chosen, built_experiments())}")
+    return [chosen] if chosen else built_experiments()
 
 
 def _settings(**given: Any) -> "Settings":

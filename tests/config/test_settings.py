@@ -48,3 +48,10 @@ def test_an_unknown_key_names_file_key_and_choices(config: Path) -> None:
 
 def test_a_bad_override_does_not_blame_the_file(config: Path) -> None:
     assert problem({"seeds": -1}) == "command line: seeds: -1: input should be greater than or equal to 1"
+
+
+@pytest.mark.parametrize("seeds", [True, "true", 10**20, 0])
+def test_seeds_is_a_number_worth_its_time(config: Path, seeds: object) -> None:
+    with pytest.raises(UserError, match=r"^command line: seeds: .*") as caught:
+        read_settings({"seeds": seeds})
+    assert caught.value.exit_code == 2

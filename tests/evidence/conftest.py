@@ -11,8 +11,9 @@ from maskprior.config.settings import Settings
 from maskprior.evidence.golden import golden_file, write_golden
 from maskprior.runs.spec import make_run
 from tests.hand_made_records import SOURCE, make_record, project, run
+from tests.repository import repository, template
 
-__all__ = ["make_record", "project", "run"]
+__all__ = ["make_record", "project", "repository", "run", "template"]
 
 
 @pytest.fixture

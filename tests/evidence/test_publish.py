@@ -1,8 +1,5 @@
 """With a real git repository and the real DVC."""
 
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,47 +11,10 @@ from maskprior.evidence.verify import check_published
 from maskprior.runs.record import read_record
 from maskprior.runs.spec import Run, make_run
 from maskprior.runs.store import record_path
+from tests.repository import call, commit, dvc
 
 pytestmark = pytest.mark.workflow
 MakeRecord = Callable[..., Path]
-SOURCE = Path(__file__).resolve().parents[2]
-
-
-def call(folder: Path, *words: str) -> str:
-    return subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-def dvc(folder: Path, *words: str) -> str:
-    return call(folder, sys.executable, "-m", "dvc", *words)
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty git and DVC repository with a remote inside."""
-    folder = tmp_path_factory.mktemp("template")
-    call(folder, "git", "init", "--quiet")
-    call(folder, "git", "config", "user.name", "Somebody")
-    call(folder, "git", "config", "user.email", "somebody@example.org")
-    dvc(folder, "init", "--quiet")
-    with (folder / ".dvc" / "config").open("a") as config:
-        config.write("[core]\n    analytics = false\n    remote = inside\n")
-        config.write("['remote \"inside\"']\n    url = ../artifacts/dvc-remote\n")
-    return folder
-
-
-@pytest.fixture
-def repository(project: Path, template: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project as a git and DVC repository with a remote inside."""
-    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(project.parent / "site"))
-    shutil.copytree(template, project, dirs_exist_ok=True)
-    shutil.copy(SOURCE / ".gitignore", project)
-    commit(project)
-    return project
-
-
-def commit(folder: Path) -> None:
-    call(folder, "git", "add", "--all")
-    call(folder, "git", "commit", "--quiet", "--allow-empty", "--message", "Publish")
 
 
 @pytest.fixture
@@ -79,7 +39,8 @@ def test_a_clone_restores_what_was_published(
     publish(runs, replace=False, dvc=True, smoke=True)
     told = capsys.readouterr().out
     assert "3 runs: 2 records published, 0 published already, 1 without a local record" in told
-    assert "git add results/published/smoke/boolean.dvc artifacts/dvc-remote && git commit" in told
+    folder = "results/published/smoke/boolean"
+    assert f"git add {folder}.dvc {folder}.sha256 artifacts/dvc-remote && git commit" in told
     call(repository, "git", "add", *told.split("git add ")[1].split(" && ")[0].split())
     call(repository, "git", "commit", "--quiet", "--message", "Publish")
     assert call(repository, "git", "status", "--porcelain") == ""
@@ -102,7 +63,7 @@ def test_nothing_is_tracked_again_while_published_files_are_not_here(
     call(tmp_path, "git", "clone", "--quiet", str(repository), str(clone))
     monkeypatch.setenv("MASKPRIOR_ROOT", str(clone))
     make_record(runs[1])
-    with pytest.raises(UserError, match="restore all with `dvc pull`") as caught:
+    with pytest.raises(UserError, match="restore it with `maskprior restore`") as caught:
         publish(runs, replace=False, dvc=True, smoke=True)
     assert caught.value.exit_code == 3
     assert not record_path(runs[1], "published").exists()

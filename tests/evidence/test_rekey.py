@@ -17,6 +17,7 @@ from maskprior.evidence.rekey import changed_keys, rekey
 from maskprior.evidence.verify import check_local, check_published
 from maskprior.experiments.run import execute, replay_losses
 from maskprior.runs.environment import cpu_family
+from maskprior.runs.manifest import published_folder, state_folder, state_record
 from maskprior.runs.record import read_record
 from maskprior.runs.spec import Run, make_run
 from maskprior.runs.store import record_path, stored_records
@@ -30,6 +31,7 @@ def runs(golden: Path, trained: Path) -> list[Run]:
     results = golden.parents[2] / "results"
     for kind in ("published", "local"):
         shutil.copytree(trained, results / kind)
+    state_folder(published_folder("smoke", "boolean"))
     return [make_run("boolean", "2parity", "mask", scale="smoke", seed=seed) for seed in (0, 1)]
 
 
@@ -144,6 +146,7 @@ def test_equal_bits_are_evidence_on_any_device_class(moved: None, golden: Path, 
     made_elsewhere(golden, moved=False)
     path = next(iter(stored()))
     edit_record(path, environment=read_record(path).environment | {"device": "another"})
+    state_record(path)
     assert "4 records re-stamped, 0 stay stale" in call()
     (entry,) = next(
         record.rekeyed for record in map(read_record, stored()) if record.environment["device"] == "another"
@@ -169,6 +172,7 @@ def test_an_unequal_replay_of_another_device_class_is_undecided(moved: None, cal
     record = read_record(path)
     losses = [*record.loss_head[:31], math.nextafter(record.loss_head[31], 9)]
     edit_record(path, environment=record.environment | {"device": "another"}, loss_head=losses)
+    state_record(path)
     before, told = path.read_bytes(), call()
     assert f"{path.name}: stays: undecided: its first losses do not replay here" in told
     assert "3 records re-stamped, 1 stay stale" in told

@@ -6,6 +6,7 @@ import pytest
 
 from maskprior.errors import UserError
 from maskprior.evidence.verify import check_local, check_published, check_record, command, verify_all
+from maskprior.runs.manifest import manifest_file, published_folder, state_record
 from maskprior.runs.record import copy_record, read_record
 from maskprior.runs.spec import Run, make_run
 from maskprior.runs.store import relative
@@ -66,7 +67,7 @@ def test_damaged_arrays_are_seen(run: Run, make_record: MakeRecord) -> None:
 def test_a_missing_record_names_both_remedies(run: Run, make_record: MakeRecord) -> None:
     with pytest.raises(UserError) as caught:
         check_published(run)
-    assert "dvc pull" in str(caught.value)
+    assert "`maskprior restore`" in str(caught.value)
     assert "`maskprior run boolean 2parity mask --seed 0 --scale smoke`" in str(caught.value)
 
 
@@ -86,22 +87,115 @@ def test_another_cells_record_under_this_name_is_seen(run: Run, make_record: Mak
     assert f"it belongs to smoke/boolean/2parity/default/{other.name}" in problem(path)
 
 
-def test_every_problem_is_listed_and_counted(
-    make_record: MakeRecord, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = [make_run("boolean", "2parity", "mask", scale="smoke", seed=seed) for seed in range(3)]
-    make_record(runs[0], "published")
-    damaged = make_record(runs[1], "published")
-    damaged.write_text("{")
-    with pytest.raises(UserError, match="2 of 3 published records are missing or corrupt") as caught:
-        verify_all(runs)
+@pytest.fixture
+def published(project: Path, make_record: MakeRecord) -> list[Path]:
+    """Two published records at the smoke scale, and one at the paper's."""
+    cells = [("smoke", 0), ("smoke", 1), ("paper", 0)]
+    return [make_record(make_run("boolean", "2parity", "mask", scale=s, seed=k), "published") for s, k in cells]
+
+
+def smoke_runs(count: int = 2) -> list[Run]:
+    return [make_run("boolean", "2parity", "mask", scale="smoke", seed=seed) for seed in range(count)]
+
+
+def complaints(capsys: pytest.CaptureFixture[str], target: str = "all", count: int = 2) -> list[str]:
+    """The lines that verify prints, its last one included; it must end with exit code 3."""
+    with pytest.raises(UserError) as caught:
+        verify_all(target, smoke_runs(count))
     assert caught.value.exit_code == 3
-    told = capsys.readouterr().out.splitlines()
-    assert len(told) == 2
-    assert damaged.name in told[0]
-    assert "seed2-" in told[1]
-    verify_all(runs[:1])
-    assert capsys.readouterr().out == "1 published records are there and intact\n"
+    return [*capsys.readouterr().out.splitlines(), str(caught.value)]
+
+
+def test_all_published_records_of_every_scale_are_counted(
+    published: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    verify_all("all", smoke_runs())
+    assert capsys.readouterr().out == "3 of 3 published records (2 smoke, 1 paper) are there and intact\n"
+    verify_all("table1", smoke_runs(1))
+    assert capsys.readouterr().out == "1 of 1 published records (1 smoke) are there and intact\n"
+
+
+@pytest.mark.parametrize("which", [0, 2], ids=["smoke", "paper"])
+@pytest.mark.parametrize("suffix", [".json", ".safetensors"])
+@pytest.mark.parametrize("damage", ["changed", "truncated", "missing", "a folder"])
+def test_a_damaged_file_is_one_line_with_the_remedy(
+    published: list[Path], capsys: pytest.CaptureFixture[str], which: int, suffix: str, damage: str
+) -> None:
+    file = published[which].with_suffix(suffix)
+    content = file.read_bytes()
+    file.unlink()
+    if damage == "changed":
+        file.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+    elif damage == "truncated":
+        file.write_bytes(content[:100])
+    elif damage == "a folder":
+        file.mkdir()
+    line, last = complaints(capsys)
+    assert line.startswith(f"{relative(file)}: ")
+    assert line.endswith("; restore it with `maskprior restore`")
+    assert last == "2 of 3 published records (2 smoke, 1 paper) are there and intact; 1 problems are named above"
+
+
+def test_a_changed_number_is_found(published: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    published[0].write_text(published[0].read_text().replace('"test_accuracy": 75.0', '"test_accuracy": 100.0'))
+    assert "its sha256 is not the published one" in complaints(capsys)[0]
+    with pytest.raises(UserError, match="its sha256 is not the published one") as caught:
+        check_published(smoke_runs()[0])
+    assert caught.value.exit_code == 3
+
+
+def test_a_foreign_file_is_found(published: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    foreign = published[2].with_name("seed9-12345678.json")
+    copy_record(published[2], foreign)
+    lines = complaints(capsys)
+    assert [line.split(": ")[1].split(";")[0] for line in lines[:2]] == ["not a published file"] * 2
+    assert lines[2].startswith("3 of 3 ")
+
+
+def test_a_lost_or_damaged_manifest_is_found(published: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = manifest_file(published_folder("paper", "boolean"))
+    text = manifest.read_text()
+    for damaged in (None, text[5:], text + text, "\n"):
+        manifest.unlink(missing_ok=True)
+        if damaged is not None:
+            manifest.write_text(damaged)
+        line, last = complaints(capsys)
+        assert line.startswith("results/published/paper/boolean.sha256: ")
+        assert line.endswith("`git checkout -- results/published/paper/boolean.sha256`")
+        assert last.startswith("2 of 2 ")
+
+
+def test_a_planned_run_without_a_published_record_is_named(
+    published: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    line, last = complaints(capsys, count=3)
+    assert "seed2-" in line
+    assert "`maskprior run boolean 2parity mask --seed 2 --scale smoke`" in line
+    assert last.startswith("3 of 3 ")
+
+
+def test_a_record_of_other_code_is_named_once(
+    published: list[Path], capsys: pytest.CaptureFixture[str], package: Path
+) -> None:
+    source = package / "attention.py"
+    source.write_text(source.read_text() + "\nUNUSED = 1\n")
+    *lines, last = complaints(capsys)
+    assert sorted(lines) == sorted(
+        f"{relative(path)}: of other code or configuration; re-stamp it with `maskprior rekey`" for path in published
+    )
+    assert last.startswith("3 of 3 ")
+
+
+def test_stating_one_record_blesses_no_other(published: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    published[0].write_text(published[0].read_text().replace("75.0", "100.0"))
+    state_record(published[1])
+    assert complaints(capsys)[0].startswith(relative(published[0]))
+
+
+def test_nothing_to_verify_is_an_error(project: Path) -> None:
+    with pytest.raises(UserError, match=r"calibration: .*nothing to verify") as caught:
+        verify_all("calibration", [])
+    assert caught.value.exit_code == 3
 
 
 def test_the_command_of_a_run_names_its_variant(project: Path) -> None:

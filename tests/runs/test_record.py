@@ -69,11 +69,11 @@ def test_a_truncated_an_empty_and_a_missing_record_are_told_apart(run: Run, make
     whole = path.read_text()
     for text in (whole[:200], ""):
         path.write_text(text)
-        with pytest.raises(UserError, match=r"^results/local/.*: corrupt record .*dvc pull") as caught:
+        with pytest.raises(UserError, match=r"^results/local/.*: corrupt record .*maskprior restore") as caught:
             read_record(path)
         assert caught.value.exit_code == 3
     path.unlink()
-    with pytest.raises(UserError, match=r"^results/local/.*: no such record; .*dvc pull"):
+    with pytest.raises(UserError, match=r"^results/local/.*: no such record; .*maskprior restore"):
         read_record(path)
 
 

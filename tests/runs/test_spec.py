@@ -233,3 +233,8 @@ def test_every_planned_run_of_this_project_resolves_at_every_scale() -> None:
         for run in planned_runs("all", Settings(scale=scale, seeds=1, device="cpu", recompute=False)):
             assert resolve(run).task == run.task
     assert "boolean" in built_experiments()
+
+
+def test_a_seed_too_large_and_a_plus_without_a_variant_are_refused() -> None:
+    assert "too large" in problem("boolean", "2parity", "mask", seed=10**20)
+    assert problem("boolean", "2parity", "mask+") == "method: mask+: names no variant after the +"

@@ -39,7 +39,7 @@ def test_a_damaged_published_record_is_named_with_the_remedy(clone: Project) -> 
     missing.unlink()
     told = clone.maskprior("verify", expect=3)
     for record in (damaged, missing):
-        assert any(record.name in line and "dvc pull" in line for line in told.splitlines())
+        assert any(record.name in line and "maskprior restore" in line for line in told.splitlines())
 
 
 def test_an_object_missing_from_the_remote_fails_the_pull(origin: Project, tmp_path: Path) -> None:

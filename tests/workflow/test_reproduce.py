@@ -113,7 +113,7 @@ def test_a_missing_record_stops_before_anything_is_built(clone: Project) -> None
     record = min(clone.records("published"))
     record.unlink()
     told = clone.call("make", "reproduce", expect=2)
-    assert any(record.name in line and "dvc pull" in line for line in told.splitlines())
+    assert any(record.name in line and "git checkout" in line for line in told.splitlines())
     assert not (clone.folder / PDF).exists()
     assert not clone.records("local")
 

@@ -9,7 +9,7 @@ for name, notebook in read_notebooks().items():
             f"notebook_{name}"
         input:
             source=f"notebooks/{name}.py",
-            sources=analysis_sources(),
+            sources=notebook_sources(name),
             records=notebook_records(notebook, settings),
         output:
             [report(f, category=REPORTED[f[-4:]]) if f[-4:] in REPORTED else f for f in notebook.outputs],

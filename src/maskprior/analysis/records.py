@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from maskprior.analysis import persistence
 from maskprior.config.settings import Settings
+from maskprior.runs.manifest import check_stated
 from maskprior.runs.record import Arrays, Record, read_arrays, read_record
 from maskprior.runs.spec import Run, built_experiments, cell_runs, experiment_file, planned_runs
 from maskprior.runs.store import Resolved, resolve_record
@@ -56,10 +57,12 @@ class Entry:
 
 
 def load(runs: Iterable[Run], *, recompute: bool = False) -> list[Entry]:
-    """The entry of every run. UserError (exit code 3) for a record that is there and corrupt."""
+    """The entry of every run. UserError (exit code 3) for a record that is corrupt or not what was published."""
     entries = []
     for run in runs:
         resolved = resolve_record(run, recompute=recompute)
+        if resolved.source == "published":
+            check_stated(resolved.path)
         record = read_record(resolved.path) if resolved.source != "missing" else None
         entries.append(Entry(resolved, record))
     return entries

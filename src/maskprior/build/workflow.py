@@ -13,7 +13,7 @@ from maskprior.config.settings import read_settings as settings_of
 from maskprior.datasets import manifest
 from maskprior.datasets.registry import load
 from maskprior.errors import UserError
-from maskprior.runs.fingerprint import dataset_name, fingerprint
+from maskprior.runs.fingerprint import dataset_name, fingerprint, script_closure
 from maskprior.runs.spec import make_run, planned_runs, targets
 from maskprior.runs.store import folder, record_path, relative, resolve_record
 
@@ -60,10 +60,14 @@ def records_at_paper(target: str, settings: Settings) -> tuple[str, ...]:
     return tuple(relative(found.path) for found in resolved if found.source != "missing")
 
 
-def analysis_sources() -> list[str]:
-    """What every notebook's output depends on beside its records. Cheap to rebuild, so times may decide."""
-    config = [paths.config() / name for name in ("claims.yaml", "interventions.yaml", "reported_values.csv")]
-    code = [path for room in ("analysis", "report") for path in sorted((paths.package() / room).glob("*.py"))]
+def notebook_sources(name: str) -> list[str]:
+    """What a notebook's output depends on beside its records: the code it imports, and the configuration it reads.
+
+    Not config.yaml, whose values are the notebook's parameters, and not notebooks.yaml, which makes the rules.
+    """
+    settings = ("config.yaml", "notebooks.yaml")
+    config = [path for path in sorted(paths.config().rglob("*")) if path.is_file() and path.name not in settings]
+    code = script_closure(paths.root() / "notebooks" / f"{name}.py").values()
     return [relative(path) for path in [*config, *code]]
 
 

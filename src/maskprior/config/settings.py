@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from maskprior import paths
 from maskprior.config.base import Scale, Section
@@ -11,13 +11,21 @@ from maskprior.config.yaml_file import parse_mapping, read_text
 from maskprior.errors import UserError
 
 FILE = "config/config.yaml"
+MOST_SEEDS = 1000
 
 
 class Settings(Section):
     scale: Scale
-    seeds: int = Field(ge=1, description="runs of every cell: seeds 0 .. seeds-1")
+    seeds: int = Field(ge=1, le=MOST_SEEDS, description="runs of every cell: seeds 0 .. seeds-1")
     device: Literal["auto", "cpu", "cuda"]
     recompute: bool = Field(description="true: never read the published records")
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _is_a_number(cls, value: Any) -> Any:
+        if isinstance(value, bool):
+            raise ValueError("must be a whole number")
+        return value
 
 
 def read_settings(overrides: dict[str, Any] | None = None) -> Settings:

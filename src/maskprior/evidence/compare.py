@@ -169,6 +169,8 @@ def _number(value: float | None) -> str:
 
 def compare_all(runs: list[Run]) -> None:
     """Compare every run that has both records. UserError with exit code 4 if one does not pass, 3 if there is none."""
+    if not runs:
+        raise UserError("no run is planned here at this scale, so there is nothing to compare")
     there = [run for run in runs if record_path(run, "local").exists()]
     if not there:
         run = runs[0]

@@ -1,16 +1,11 @@
-"""From local to published: verify, copy, hand to DVC. The only way into the evidence."""
+"""From local to published: verify, copy, state in the manifest, hand to DVC. The only way into the evidence."""
 
-import configparser
-import json
-import subprocess
-import sys
 from pathlib import Path
 
-from filelock import FileLock
-
-from maskprior import paths
 from maskprior.errors import DATA, UserError
+from maskprior.evidence import dvc as store
 from maskprior.evidence.verify import check_local, stale_records
+from maskprior.runs.manifest import is_stated, manifest_file, problems, published_folder, state_record
 from maskprior.runs.record import copy_record, remove_record
 from maskprior.runs.spec import Run
 from maskprior.runs.store import record_path, relative
@@ -29,18 +24,19 @@ def publish(runs: list[Run], *, replace: bool, dvc: bool, smoke: bool) -> None:
     there = [run for run in runs if record_path(run, "local").exists()]
     for run in there:
         check_local(run)
-    new = [run for run in there if replace or not record_path(run, "published").exists()]
+    new = [run for run in there if replace or not is_stated(record_path(run, "published"))]
     folders = sorted({published_folder(run.scale, run.experiment) for run in there})
-    if dvc:
-        check_complete(folders)
+    check_complete(folders, new)
     stale = 0
     for run in new:
         path = record_path(run, "published")
         copy_record(record_path(run, "local"), path)
+        state_record(path)
         for other in stale_records(path):
             stale += 1
             if replace:
                 remove_record(other)
+                state_record(other)
     print(
         f"{len(runs)} runs: {len(new)} records published, {len(there) - len(new)} published already, "
         f"{len(runs) - len(there)} without a local record"
@@ -53,64 +49,36 @@ def publish(runs: list[Run], *, replace: bool, dvc: bool, smoke: bool) -> None:
         track(folders)
 
 
-def published_folder(scale: str, experiment: str) -> Path:
-    return paths.results("published") / scale / experiment
+def check_complete(folders: list[Path], new: list[Run] | None = None) -> None:
+    """UserError (exit code 3) unless all published files are here as they were published.
 
-
-def check_complete(folders: list[Path]) -> None:
-    """UserError (exit code 3) if DVC tracks files that are not here: tracking the folders again would lose them."""
-    tracked = [folder for folder in folders if pointer(folder).exists()]
-    if not tracked:
-        return
-    status = json.loads(_dvc("data", "status", "--granular", "--json", *[str(folder) for folder in tracked]))
-    deleted = [paths.root() / name for name in status.get("uncommitted", {}).get("deleted", [])]
-    # A record that another one of the same run replaced is gone for a reason.
-    lost = [relative(path) for path in deleted if path.suffix == ".json" and not stale_records(path)]
-    if lost or any(not folder.exists() for folder in tracked):
-        what = lost[0] if lost else relative(tracked[0])
-        raise UserError(f"{what}: published and not here; restore all with `dvc pull` before you publish", DATA)
+    Otherwise what was lost or changed here would be lost or changed for everybody. The records of the runs `new` are
+    about to be written, and may be there already where an earlier try was interrupted.
+    """
+    records = [record_path(run, "published") for run in new or ()]
+    expected = {file for path in records for file in (path, path.with_suffix(".safetensors"))}
+    for folder in folders:
+        if not manifest_file(folder).exists() and not store.pointer(folder).exists():
+            continue
+        for problem in problems(folder):
+            # Hidden files are leftovers of a copy that was interrupted.
+            if problem.path not in expected and not problem.path.name.startswith("."):
+                raise UserError(f"{problem}; nothing is published before that", DATA)
 
 
 def track(folders: list[Path]) -> None:
-    """`dvc add` and `dvc push` the folders, one DVC at a time, and print what to commit."""
+    """`dvc add` and `dvc push` the folders, clear the remote of what is left over, and print what to commit."""
     for folder in folders:
         for leftover in folder.rglob(".*"):  # of a copy that was interrupted
             leftover.unlink()
     if not folders:
         return
-    _dvc("add", *[str(folder) for folder in folders])
-    _dvc("push", *[str(pointer(folder)) for folder in folders])
-    names = [relative(file) for file in (*map(pointer, folders), *_remote_in_project())]
-    print(f"tracked and pushed; commit it with: git add {' '.join(names)} && git commit")
-
-
-def pointer(folder: Path) -> Path:
-    """The file in git that says what DVC keeps of `folder`."""
-    return folder.with_name(f"{folder.name}.dvc")
-
-
-def _remote_in_project() -> list[Path]:
-    """The default remote, where it is a folder of the project and thus part of the commit."""
-    config = configparser.ConfigParser()
-    config.read(paths.root() / ".dvc" / "config")
-    name = config.get("core", "remote", fallback="")
-    url = config.get(f"'remote \"{name}\"'", "url", fallback="")
-    folder = (paths.root() / ".dvc" / url).resolve()
-    return [folder] if url and folder.is_relative_to(paths.root().resolve()) else []
-
-
-def _dvc(*arguments: str) -> str:
-    """The output of one DVC command. UserError with DVC's own last line if it fails."""
-    if not (paths.root() / ".dvc").is_dir():
+    if not store.is_repository():
         raise UserError("this folder is not a DVC repository; publish with --no-dvc, or call `dvc init` first")
-    # DVC refuses to start while another one runs; ours wait for one another instead.
-    lock = paths.root() / ".dvc" / "tmp" / "maskprior.lock"
-    lock.parent.mkdir(exist_ok=True)
-    with FileLock(lock):
-        done = subprocess.run(
-            [sys.executable, "-m", "dvc", *arguments], cwd=paths.root(), capture_output=True, text=True, check=False
-        )
-    if done.returncode:
-        last = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
-        raise UserError(f"dvc {arguments[0]} failed: {last}", DATA)
-    return done.stdout
+    store.call("add", *[str(folder) for folder in folders])
+    store.call("push", *[str(store.pointer(folder)) for folder in folders])
+    remote = store.remote_in_project()
+    if gone := store.prune():
+        print(f"{gone} objects that nothing refers to any more removed from the remote")
+    files = [*map(store.pointer, folders), *map(manifest_file, folders), *([remote.folder] if remote else [])]
+    print(f"tracked and pushed; commit it with: git add {' '.join(map(relative, files))} && git commit")

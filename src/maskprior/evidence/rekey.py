@@ -15,10 +15,11 @@ from maskprior.config.settings import Settings
 from maskprior.errors import DIFFERENCE, UserError
 from maskprior.evidence import golden
 from maskprior.evidence.parallel import in_order
-from maskprior.evidence.publish import check_complete, published_folder, track
+from maskprior.evidence.publish import check_complete, track
 from maskprior.evidence.verify import check_record
 from maskprior.runs.environment import choose_device, describe, device_class
 from maskprior.runs.fingerprint import fingerprint
+from maskprior.runs.manifest import published_folder, state_record
 from maskprior.runs.record import LOSS_HEAD, Record, Rekey, read_arrays, remove_record, stamp, write_record
 from maskprior.runs.spec import Run, experiment_file, resolve
 from maskprior.runs.store import relative, stored_records
@@ -62,8 +63,7 @@ def rekey(
         print(f"{experiment} at scale {settings.scale}: {len(stale)} stale records, none to re-stamp")
         return
     published = [published_folder(settings.scale, experiment)] if any(c.kind == "published" for c in candidates) else []
-    if dvc:
-        check_complete(published)
+    check_complete(published)
     print(f"{len(candidates)} records may be re-stamped if the golden records of {experiment} are unchanged")
     _check_golden(experiment, execute, jobs)
     print("replaying the first losses of each record")
@@ -77,7 +77,10 @@ def rekey(
     differ = []
     for found in candidates:
         if found in equal:
-            restamp(found, replayed_on=_class(here))
+            stamped = restamp(found, replayed_on=_class(here))
+            if found.kind == "published":
+                state_record(found.path)
+                state_record(stamped)
         elif device_class(found.record.environment) == device_class(here):
             differ.append(found)
             print(f"{relative(found.path)}: stays: its first losses do not replay on the current code")

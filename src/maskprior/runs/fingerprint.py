@@ -80,11 +80,16 @@ def code_hash(experiment: str) -> str:
     return canonical_hash({name: syntax_hash(path) for name, path in modules.items()})
 
 
-def import_closure(module: str) -> dict[str, Path]:
-    """Every module of this package that `module` imports, directly or not, anywhere in its code: name -> file."""
+def script_closure(script: Path) -> dict[str, Path]:
+    """Every module of this package that a file outside it imports, directly or not: name -> file."""
+    return import_closure(*_imports(script.read_text(encoding="utf-8"), "", is_package=False))
+
+
+def import_closure(*modules: str) -> dict[str, Path]:
+    """Every module of this package that `modules` import, directly or not, anywhere in their code: name -> file."""
     package = paths.package()
     found: dict[str, Path] = {}
-    waiting = [module]
+    waiting = [*modules]
     while waiting:
         name = waiting.pop()
         path = None if name in found else _source(package, name)

@@ -18,7 +18,7 @@ from maskprior.runs.spec import Run
 from maskprior.runs.store import relative
 
 LOSS_HEAD = 32
-RESTORE = "restore it with `dvc pull`, or train it with `maskprior run`"
+RESTORE = "restore it with `maskprior restore`, or train it with `maskprior run`"
 
 Arrays = dict[str, np.ndarray]
 

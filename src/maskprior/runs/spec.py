@@ -17,6 +17,7 @@ from maskprior.config.settings import Settings
 from maskprior.config.yaml_file import parse_mapping, read_text
 from maskprior.errors import UserError
 
+LARGEST_SEED = 2**31 - 1
 EXPERIMENTS = ("boolean", "arithmetic", "vision", "language")
 
 
@@ -72,10 +73,14 @@ class Run:
 
 def make_run(experiment: str, task: str, method: str, *, scale: str, seed: int = 0) -> Run:
     """The run these words name; `method` may carry a variant (`default+position18`). UserError for impossible ones."""
-    method, _, variant = method.partition("+")
+    method, plus, variant = method.partition("+")
+    if plus and not variant:
+        raise UserError(f"method: {method}+: names no variant after the +")
     run = Run(experiment, task, method, variant, scale, seed)
     if seed < 0:
         raise UserError(f"seed: {seed} is negative (allowed: 0, 1, 2, …)")
+    if seed > LARGEST_SEED:
+        raise UserError(f"seed: {seed} is too large (allowed: 0 to {LARGEST_SEED})")
     resolve(run)
     return run
 
