@@ -17,6 +17,9 @@ from maskprior.runs.fingerprint import dataset_name, fingerprint
 from maskprior.runs.spec import make_run, planned_runs, targets
 from maskprior.runs.store import folder, record_path, relative, resolve_record
 
+# Most runs feed several notebooks, and every record of the workflow is looked for before its first job.
+resolved_once = functools.cache(resolve_record)
+
 NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
 
@@ -36,7 +39,7 @@ def read_settings(overrides: Mapping[str, Any]) -> Settings:
 def record_files(target: str, settings: Settings) -> tuple[str, ...]:
     """The records of a target's runs: published, else local, else where the training rule will write them."""
     runs = planned_runs(target, settings)
-    return tuple(relative(resolve_record(run, recompute=settings.recompute).path) for run in runs)
+    return tuple(relative(resolved_once(run, recompute=settings.recompute).path) for run in runs)
 
 
 def notebook_records(notebook: Notebook, settings: Settings) -> list[str]:
@@ -56,7 +59,7 @@ def records_at_paper(target: str, settings: Settings) -> tuple[str, ...]:
     runs = planned_runs(target, settings.model_copy(update={"scale": "paper"}))
     # Most runs have none there: a look at the folder spares them their fingerprint.
     some = [run for run in runs if any(folder(run, kind).exists() for kind in ("published", "local"))]
-    resolved = [resolve_record(run, recompute=settings.recompute) for run in some]
+    resolved = [resolved_once(run, recompute=settings.recompute) for run in some]
     return tuple(relative(found.path) for found in resolved if found.source != "missing")
 
 
