@@ -16,6 +16,7 @@ from maskprior.build.notebooks import read_notebooks
 from maskprior.build.versions import warn_of_differences
 from maskprior.build.workflow import (
     analysis_sources,
+    files_read,
     gpus,
     notebook_records,
     read_settings,

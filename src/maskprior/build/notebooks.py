@@ -28,6 +28,7 @@ class Notebook(Section):
 
     targets: list[str] = Field(description="the words that ask for it: table1, figure4, claims, …")
     records: list[str] = Field(description="the targets whose records it reads (`all`: every record)")
+    reads: list[str] = Field(default=[], description="files it reads beside records, as patterns (paper/*.tex)")
     outputs: list[str] = Field(description="the files it writes")
 
 

@@ -63,6 +63,11 @@ def records_at_paper(target: str, settings: Settings) -> tuple[str, ...]:
     return tuple(relative(found.path) for found in resolved if found.source != "missing")
 
 
+def files_read(notebook: Notebook) -> list[str]:
+    """What a notebook reads beside records, as it is now."""
+    return [relative(path) for pattern in notebook.reads for path in sorted(paths.root().glob(pattern))]
+
+
 def analysis_sources() -> list[str]:
     """What every notebook's output depends on beside its records. Cheap to rebuild, so times may decide."""
     config = [paths.config() / name for name in ("claims.yaml", "interventions.yaml", "reported_values.csv")]
