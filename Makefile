@@ -37,21 +37,8 @@ help:
 	@echo "make lint        ruff, mypy, import contracts, snakefmt and snakemake --lint"
 	@echo "make clean       remove what was built; environments, published and local records stay"
 
-reproduce: restore
-	@echo "== rebuild tables, figures and the paper from the records"
-	@$(report) snakemake --cores all --quiet rules host reason -- all
-	@echo "== write the report"
-	@mkdir -p build
-	@$(report) snakemake --quiet all --report build/report.html
-	@echo "== verdicts"
-	@$(report) python -m maskprior claims
-	@echo
-	@echo "paper      paper/main.pdf"
-	@echo "tables     paper/generated/*.tex and *.csv"
-	@echo "figures    paper/generated/*.pdf and *.png"
-	@echo "report     build/report.html"
-	@echo "notebooks  results/logs/notebooks/*.ipynb (executed)"
-	@cat results/logs/paper.log 2> /dev/null || true
+reproduce: $(REPORT)/.installed
+	@$(report) python -m maskprior.build.reproduce
 
 restore: $(REPORT)/.installed
 	$(call restore,$(report))

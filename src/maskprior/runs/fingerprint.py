@@ -124,10 +124,10 @@ def _syntax_hash(source: str) -> str:
     return _hash(json.dumps(_normalised(ast.parse(source))))
 
 
-def _state(folder: Path) -> State:
-    """The state of a folder's files. A plan asks it thousands of times, so no file is read for it."""
+def folder_state(folder: Path) -> State:
+    """The state of a folder's files, sorted by path. A plan asks it thousands of times, so no file is read for it."""
     found: list[tuple[str, int, int]] = []
-    waiting = [str(folder)]
+    waiting = [str(folder)] if folder.is_dir() else []
     while waiting:
         with os.scandir(waiting.pop()) as entries:
             for entry in entries:
@@ -136,9 +136,14 @@ def _state(folder: Path) -> State:
                 else:
                     status = entry.stat()
                     found.append((entry.path, status.st_mtime_ns, status.st_size))
+    return tuple(sorted(found))
+
+
+def _state(folder: Path) -> State:
+    """A folder's state as a key: a file that has just changed can change again and show the same time."""
     now = time.time_ns()
-    # A file that changed this very moment can change again and show the same time: such a state equals no other.
-    return tuple(found) if all(now - changed > CLOCK_TICK for _, changed, _ in found) else (*found, ("", now, 0))
+    state = folder_state(folder)
+    return state if all(now - changed > CLOCK_TICK for _, changed, _ in state) else (*state, ("", now, 0))
 
 
 def _source(package: Path, module: str) -> Path | None:
