@@ -25,10 +25,14 @@ PLACES = """\
 paper      paper/main.pdf
 tables     paper/generated/*.tex and *.csv
 figures    paper/generated/*.pdf and *.png
+results    build/results.csv.gz (every number, one a line)
 report     build/report.html
 notebooks  results/logs/notebooks/*.ipynb (executed)"""
 VERIFIED = ("src/maskprior", "config", "results/published")
-REBUILT = (*VERIFIED, "results/local", "notebooks", "paper", "workflow", "Snakefile", "build/report.html")
+REBUILT = (
+    *(*VERIFIED, "results/local", "notebooks", "paper", "workflow", "Snakefile"),
+    *("build/report.html", "build/results.csv.gz"),
+)
 # The first lines of a program's output that say why it failed.
 REASON = re.compile(r"^(snakemake|maskprior): |^Error in rule|^\w*(Error|Exception)\b.*:|^results/|failed|\bERROR\b")
 REASONS = 12

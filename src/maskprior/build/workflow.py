@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +48,17 @@ def notebook_records(notebook: Notebook, settings: Settings) -> list[str]:
     Results of the paper's scale stand beside those of the chosen one, so a new one makes the notebook run again; one
     that is not there is not asked for.
     """
-    planned = [file for target in notebook.records for file in record_files(target, settings)]
-    beside = [file for target in notebook.records for file in records_at_paper(target, settings)]
+    return _records(notebook.records, settings)
+
+
+def all_records(settings: Settings) -> list[str]:
+    """The records that the table of all results holds."""
+    return _records(["all"], settings)
+
+
+def _records(names: Iterable[str], settings: Settings) -> list[str]:
+    planned = [file for target in names for file in record_files(target, settings)]
+    beside = [file for target in names for file in records_at_paper(target, settings)]
     return list(dict.fromkeys([*planned, *beside]))
 
 
@@ -73,6 +82,12 @@ def analysis_sources() -> list[str]:
     config = [paths.config() / name for name in ("claims.yaml", "interventions.yaml", "reported_values.csv")]
     code = [path for room in ("analysis", "report") for path in sorted((paths.package() / room).glob("*.py"))]
     return [relative(path) for path in [*config, *code]]
+
+
+def results_sources() -> list[str]:
+    """The code that decides what stands in the table of all results."""
+    names = ("build/results.py", "analysis/records.py", "analysis/persistence.py")
+    return [relative(paths.package() / name) for name in names]
 
 
 def target_names() -> list[str]:
