@@ -15,10 +15,13 @@ from maskprior.build import pdf
 from maskprior.build.notebooks import read_notebooks
 from maskprior.build.versions import warn_of_differences
 from maskprior.build.workflow import (
+    all_records,
+    files_read,
     gpus,
     notebook_records,
     notebook_sources,
     read_settings,
+    results_sources,
     target_files,
     target_names,
     training_data,
@@ -38,12 +41,14 @@ include: "workflow/rules/datasets.smk"
 include: "workflow/rules/training.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/paper.smk"
+include: "workflow/rules/results.smk"
 
 
 rule all:
     default_target: True
     input:
         "paper/main.pdf",
+        "build/results.csv.gz",
         [target_files(target, settings) for target in target_names()],
 
 

@@ -24,7 +24,7 @@ settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute
 # %%
 from maskprior.analysis import claims
 from maskprior.analysis.records import load_target
-from maskprior.report import claims_table, macros
+from maskprior.report import claims_table, macros, text
 from maskprior.report.output import write_text
 
 verdicts = claims.evaluate(settings)
@@ -42,4 +42,5 @@ write_text("claims.tex", claims_table.published_claims_latex(verdicts))
 write_text("statements.tex", claims_table.statements_latex(verdicts))
 write_text("verdicts.tex", claims_table.verdict_counts_latex(verdicts))
 write_text("inconsistencies.tex", claims_table.inconsistencies_latex(claims.read_reported()))
-write_text("macros.tex", macros.latex(macros.macros(entries, verdicts, settings, at_paper=at_paper)))
+results = macros.macros(entries, verdicts, settings, at_paper=at_paper)
+write_text("macros.tex", macros.latex(text.named(results)))

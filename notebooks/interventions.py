@@ -26,7 +26,7 @@ settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute
 import pandas as pd
 
 from maskprior.analysis import explanations, interventions
-from maskprior.report import explanations_table, figures, interventions_figure, interventions_table, macros
+from maskprior.report import explanations_table, figures, interventions_figure, interventions_table, macros, text
 from maskprior.report.output import task_name, write_text
 
 figures.use_style()
@@ -57,4 +57,5 @@ figures.save(interventions_figure.picture(groups, named), "interventions")
 frame
 
 # %%
-write_text("interventions_macros.tex", macros.latex(interventions_table.interventions_macros(judged, tasks)))
+results = interventions_table.interventions_macros(judged, tasks)
+write_text("interventions_macros.tex", macros.latex(text.named(results, of_interventions=True)))

@@ -213,6 +213,17 @@ def test_only_changes_inside_the_closure_count(written) -> None:
     assert code_hash("boolean") == before
 
 
+def test_every_edit_counts_at_once_also_one_of_the_same_length(written) -> None:
+    written({"experiments/one.py": "x = 0\n"})
+    hashes = {}
+    for number in range(10):
+        written({"experiments/one.py": f"x = {number}\n"})
+        hashes[number] = code_hash("one")
+    assert len(set(hashes.values())) == 10
+    written({"experiments/one.py": "x = 3\n"})
+    assert code_hash("one") == hashes[3]
+
+
 def test_moving_code_to_another_module_counts(written) -> None:
     written({"experiments/boolean.py": "from maskprior import a", "a.py": "x = 1"})
     before = code_hash("boolean")

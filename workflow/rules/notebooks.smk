@@ -11,6 +11,7 @@ for name, notebook in read_notebooks().items():
             source=f"notebooks/{name}.py",
             sources=notebook_sources(name),
             records=notebook_records(notebook, settings),
+            read=files_read(notebook),
         output:
             [report(f, category=REPORTED[f[-4:]]) if f[-4:] in REPORTED else f for f in notebook.outputs],
         log:

@@ -4,6 +4,7 @@
 """
 
 import argparse
+import functools
 import json
 import os
 import sys
@@ -27,14 +28,19 @@ class Notebook(Section):
 
     targets: list[str] = Field(description="the words that ask for it: table1, figure4, claims, …")
     records: list[str] = Field(description="the targets whose records it reads (`all`: every record)")
+    reads: list[str] = Field(default=[], description="files it reads beside records, as patterns (paper/*.tex)")
     outputs: list[str] = Field(description="the files it writes")
 
 
 def read_notebooks() -> dict[str, Notebook]:
     """config/notebooks.yaml: the name of a file in notebooks/ (without .py) -> its entry."""
-    path = paths.config() / "notebooks.yaml"
+    return _parse((paths.config() / "notebooks.yaml").read_text(encoding="utf-8"))
+
+
+@functools.lru_cache(maxsize=8)
+def _parse(text: str) -> dict[str, Notebook]:
     try:
-        return TypeAdapter(dict[str, Notebook]).validate_python(yaml.safe_load(path.read_text()) or {})
+        return TypeAdapter(dict[str, Notebook]).validate_python(yaml.safe_load(text) or {})
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])

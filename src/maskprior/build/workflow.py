@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ from maskprior.errors import UserError
 from maskprior.runs.fingerprint import dataset_name, fingerprint, script_closure
 from maskprior.runs.spec import make_run, planned_runs, targets
 from maskprior.runs.store import folder, record_path, relative, resolve_record
+
+# Most runs feed several notebooks, and every record of the workflow is looked for before its first job.
+resolved_once = functools.cache(resolve_record)
 
 NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
@@ -36,7 +39,7 @@ def read_settings(overrides: Mapping[str, Any]) -> Settings:
 def record_files(target: str, settings: Settings) -> tuple[str, ...]:
     """The records of a target's runs: published, else local, else where the training rule will write them."""
     runs = planned_runs(target, settings)
-    return tuple(relative(resolve_record(run, recompute=settings.recompute).path) for run in runs)
+    return tuple(relative(resolved_once(run, recompute=settings.recompute).path) for run in runs)
 
 
 def notebook_records(notebook: Notebook, settings: Settings) -> list[str]:
@@ -45,8 +48,17 @@ def notebook_records(notebook: Notebook, settings: Settings) -> list[str]:
     Results of the paper's scale stand beside those of the chosen one, so a new one makes the notebook run again; one
     that is not there is not asked for.
     """
-    planned = [file for target in notebook.records for file in record_files(target, settings)]
-    beside = [file for target in notebook.records for file in records_at_paper(target, settings)]
+    return _records(notebook.records, settings)
+
+
+def all_records(settings: Settings) -> list[str]:
+    """The records that the table of all results holds."""
+    return _records(["all"], settings)
+
+
+def _records(names: Iterable[str], settings: Settings) -> list[str]:
+    planned = [file for target in names for file in record_files(target, settings)]
+    beside = [file for target in names for file in records_at_paper(target, settings)]
     return list(dict.fromkeys([*planned, *beside]))
 
 
@@ -56,8 +68,13 @@ def records_at_paper(target: str, settings: Settings) -> tuple[str, ...]:
     runs = planned_runs(target, settings.model_copy(update={"scale": "paper"}))
     # Most runs have none there: a look at the folder spares them their fingerprint.
     some = [run for run in runs if any(folder(run, kind).exists() for kind in ("published", "local"))]
-    resolved = [resolve_record(run, recompute=settings.recompute) for run in some]
+    resolved = [resolved_once(run, recompute=settings.recompute) for run in some]
     return tuple(relative(found.path) for found in resolved if found.source != "missing")
+
+
+def files_read(notebook: Notebook) -> list[str]:
+    """What a notebook reads beside records, as it is now."""
+    return [relative(path) for pattern in notebook.reads for path in sorted(paths.root().glob(pattern))]
 
 
 def notebook_sources(name: str) -> list[str]:
@@ -69,6 +86,12 @@ def notebook_sources(name: str) -> list[str]:
     config = [path for path in sorted(paths.config().rglob("*")) if path.is_file() and path.name not in settings]
     code = script_closure(paths.root() / "notebooks" / f"{name}.py").values()
     return [relative(path) for path in [*config, *code]]
+
+
+def results_sources() -> list[str]:
+    """The code that decides what stands in the table of all results."""
+    names = ("build/results.py", "analysis/records.py", "analysis/persistence.py")
+    return [relative(paths.package() / name) for name in names]
 
 
 def target_names() -> list[str]:

@@ -5,7 +5,9 @@ import functools
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+import os
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,10 @@ from maskprior.errors import UserError
 from maskprior.runs.spec import Run, resolve
 
 PACKAGE = "maskprior"
+
+# What tells one state of a folder from another: path, time of change and size of each of its files.
+State = tuple[tuple[str, int, int], ...]
+CLOCK_TICK = 100_000_000  # nanoseconds; file systems' clocks go on at least ten times as often
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,11 @@ class Fingerprint:
 
 def fingerprint(run: Run) -> Fingerprint:
     """The fingerprint of the run's cell: configuration, dataset version and code. Names hold the seed beside it."""
+    return _fingerprint(replace(run, seed=0), _state(paths.config()), _state(paths.package()))
+
+
+@functools.lru_cache(maxsize=16384)
+def _fingerprint(run: Run, _config: State, _package: State) -> Fingerprint:
     return Fingerprint(
         config=config_hash(resolve(run)), data=data_hash(dataset_name(run)), code=code_hash(run.experiment)
     )
@@ -73,6 +84,11 @@ def canonical_hash(value: Any) -> str:
 
 def code_hash(experiment: str) -> str:
     """Hash of the normalised syntax trees in the static import closure of `maskprior.experiments.<experiment>`."""
+    return _code_hash(experiment, _state(paths.package()))
+
+
+@functools.lru_cache(maxsize=64)
+def _code_hash(experiment: str, _package: State) -> str:
     top = f"{PACKAGE}.experiments.{experiment}"
     modules = import_closure(top)
     if top not in modules:
@@ -111,6 +127,28 @@ def syntax_hash(path: Path) -> str:
 @functools.lru_cache(maxsize=1024)
 def _syntax_hash(source: str) -> str:
     return _hash(json.dumps(_normalised(ast.parse(source))))
+
+
+def folder_state(folder: Path) -> State:
+    """The state of a folder's files, sorted by path. A plan asks it thousands of times, so no file is read for it."""
+    found: list[tuple[str, int, int]] = []
+    waiting = [str(folder)] if folder.is_dir() else []
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    waiting += [entry.path] if entry.name != "__pycache__" else []
+                else:
+                    status = entry.stat()
+                    found.append((entry.path, status.st_mtime_ns, status.st_size))
+    return tuple(sorted(found))
+
+
+def _state(folder: Path) -> State:
+    """A folder's state as a key: a file that has just changed can change again and show the same time."""
+    now = time.time_ns()
+    state = folder_state(folder)
+    return state if all(now - changed > CLOCK_TICK for _, changed, _ in state) else (*state, ("", now, 0))
 
 
 def _source(package: Path, module: str) -> Path | None:

@@ -109,8 +109,13 @@ def resolve(run: Run) -> Section:
 
     defaults < task < method < scale < the scale's task < variant < the variant's scale: later ones win.
     """
-    file = _read(run.experiment)
+    return _resolved(replace(run, seed=0), _text(run.experiment))
+
+
+@functools.lru_cache(maxsize=16384)
+def _resolved(run: Run, text: str) -> Section:
     where = _name(run.experiment)
+    file = _validated(text, where)
     _check(f"{where}: task", run.task, file.tasks)
     _check(f"{where}: method", run.method, file.methods)
     _check(f"{where}: scale", run.scale, file.scales)
@@ -214,8 +219,13 @@ def _file(experiment: str) -> Path:
 
 
 def _read(experiment: str) -> ExperimentFile:
-    _check("experiment", experiment, built_experiments())
-    return _validated(read_text(_file(experiment), _name(experiment)), _name(experiment))
+    return _validated(_text(experiment), _name(experiment))
+
+
+def _text(experiment: str) -> str:
+    if experiment not in EXPERIMENTS or not (file := _file(experiment)).exists():
+        _check("experiment", experiment, built_experiments())
+    return read_text(file, _name(experiment))
 
 
 @functools.lru_cache(maxsize=32)

@@ -1,0 +1,101 @@
+"""Every number of every record as one table, a value a line: for pandas, R or a spreadsheet.
+
+`python -m maskprior.build.results build/results.csv.gz` writes it; docs/results-table.md says what its columns mean.
+"""
+
+import argparse
+import csv
+import gzip
+import io
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from maskprior.analysis.records import Entry, load_target
+from maskprior.config.settings import read_settings
+from maskprior.errors import UserError
+from maskprior.files import write_atomically
+from maskprior.runs.store import relative
+
+COLUMNS = (
+    *("experiment", "task", "method", "variant", "scale", "seed", "metric", "value", "unit"),
+    *("record", "fingerprint", "status", "device", "seconds"),
+)
+# The first pattern that fits the end of a metric's name gives its unit.
+UNITS = {
+    "accuracy|top1": "percent",
+    "perplexity(_exact)?": "perplexity",
+    "bits_per_byte": "bits per byte",
+    "step": "steps",
+    "epoch": "epochs",
+    "retention": "share of the start",
+    "alignment|(map|mask|query_key)_(initial|final)": "cosine",
+    "open_mass(_chance)?": "share of attention",
+    "gap_(initial|final)|slope_(initial|final)|mask_(open|closed)(_decay_only)?": "nats",
+    "reach_(initial|final)": "tokens",
+    "strength_(initial|final)|function_(best|final)": "share of the most there can be",
+}
+LOSSES = {
+    "boolean": "mean squared error",
+    "arithmetic": "nats per digit",
+    "vision": "nats",
+    "language": "nats per token",
+}
+
+
+def unit(experiment: str, metric: str) -> str:
+    """What a metric is measured in; empty for a number that has no unit."""
+    if metric.endswith("loss"):
+        return LOSSES[experiment]
+    return next((name for pattern, name in UNITS.items() if re.search(rf"({pattern})$", metric)), "")
+
+
+def rows(entries: Iterable[Entry]) -> Iterator[tuple[object, ...]]:
+    """A row for every number of a completed record, in the order of the plan; one without a number for a diverged one."""
+    for entry in entries:
+        record, run = entry.record, entry.run
+        if record is None:
+            continue
+        cell = (run.experiment, run.task, run.method, run.variant, run.scale, run.seed)
+        origin = (
+            *(relative(entry.resolved.path), record.fingerprint.digest, record.status),
+            *(record.environment.get("device", ""), record.environment.get("seconds", "")),
+        )
+        values: dict[str, float | str] = {**entry.metrics} or {"": ""}
+        for metric, value in sorted(values.items()):
+            yield (*cell, metric, value, unit(run.experiment, metric), *origin)
+
+
+def packed(entries: Iterable[Entry]) -> bytes:
+    """The table as gzipped CSV. Numbers are written in full, and equal records give equal bytes."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(rows(entries))
+    return gzip.compress(text.getvalue().encode(), mtime=0)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m maskprior.build.results", description=__doc__)
+    parser.add_argument("output", type=Path)
+    parser.add_argument(
+        "--scale", help="[default: config/config.yaml]; what there is at the paper's scale is always in it"
+    )
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--recompute", action="store_true", default=None)
+    chosen = vars(parser.parse_args(arguments))
+    output: Path = chosen.pop("output")
+    try:
+        settings = read_settings({key: value for key, value in chosen.items() if value is not None})
+        scales = dict.fromkeys([settings.scale, "paper"])
+        found = [load_target("all", settings.model_copy(update={"scale": scale})) for scale in scales]
+        write_atomically(output, packed(entry for entries in found for entry in entries))
+    except UserError as error:
+        print(f"maskprior: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
