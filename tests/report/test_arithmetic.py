@@ -69,18 +69,18 @@ def table(settings: Settings) -> list[list[str]]:
 
 def test_without_records_every_cell_says_so(settings: Settings) -> None:
     rows = table(settings)
-    assert len(rows) == 14
+    assert len(rows) == 18
     assert rows[0][:4] == ["Default", "1.19", "40.59", "4.51"]
     assert rows[0][4:] == ["reduced", "--", "--", "--", "", "--", "0/2", *[r"\verdict{not run}"] * 3]
-    assert rows[6][:4] == ["Mask, fixed", "--", "--", "--"]
+    assert rows[8][:4] == ["Mask, fixed", "--", "--", "--"]
 
 
 def test_each_task_has_a_heading_with_the_share_it_is_trained_on(settings: Settings) -> None:
     lines = body(settings)
     headings = {n: line for n, line in enumerate(lines) if line.startswith(r"\multicolumn")}
-    assert list(headings) == [0, 9]  # seven methods and a rule apart
+    assert list(headings) == [0, 11]  # nine methods and a rule apart
     assert headings[0] == r"\multicolumn{14}{@{}l}{\emph{Addition} {\color{quiet}trained on 0.4\,\%}}"
-    assert headings[9] == r"\multicolumn{14}{@{}l}{\emph{Multiplication} {\color{quiet}trained on 3\,\%}}"
+    assert headings[11] == r"\multicolumn{14}{@{}l}{\emph{Multiplication} {\color{quiet}trained on 3\,\%}}"
 
 
 def test_a_method_stands_there_once_with_a_line_per_scale(settings: Settings, write_run: WriteRun) -> None:
@@ -88,7 +88,7 @@ def test_a_method_stands_there_once_with_a_line_per_scale(settings: Settings, wr
         write_run("addition", "default", seed, METRICS, scale="paper")
         write_run("addition", "mask", seed, METRICS | {"sequence_accuracy": 3.0 + gain}, scale="paper")
     rows = table(settings)
-    assert len(rows) == 16
+    assert len(rows) == 20
     assert [row[4] for row in rows[:2]] == ["reduced", "paper"]
     assert rows[1][:4] == [""] * 4
     (mask,) = [row for row in rows if row[8].startswith("+71.00")]
@@ -123,7 +123,7 @@ def test_shown_is_the_papers_scale_once_it_has_a_record(settings: Settings, writ
 
 def test_a_target_that_is_planned_only_at_the_papers_scale_stands_there(settings: Settings, project: Path) -> None:
     plan(project, table2={"scales": ["paper"]}, figure4_addition={"scales": ["paper"]})
-    assert [row[4] for row in table(settings)] == ["paper"] * 14
+    assert [row[4] for row in table(settings)] == ["paper"] * 18
     shown = load_shown("table2", settings)
     assert {(entry.run.scale, entry.source) for entry in shown} == {("paper", "missing")}
     assert len(arithmetic_figures.errors(shown, ("default", "mask")).axes) == 3

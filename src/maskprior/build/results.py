@@ -52,7 +52,7 @@ def unit(experiment: str, metric: str) -> str:
 
 
 def rows(entries: Iterable[Entry]) -> Iterator[tuple[object, ...]]:
-    """A row for every number of a completed record, in the order of the plan; one without a number for a diverged one."""
+    """A row for every number of a record, in the order of the plan; a diverged record has one row without a number."""
     for entry in entries:
         record, run = entry.record, entry.run
         if record is None:

@@ -35,6 +35,8 @@ METHODS = {
 }
 VARIANTS = {
     "position18": "positions scaled",
+    "position1": "positions not scaled",
+    "pool": "mean over tokens",
     "sgd": "SGD",
     "mask_decay0": "no decay of M",
     "mask_lr10": "rate of M × 10",

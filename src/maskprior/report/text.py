@@ -1,4 +1,4 @@
-r"""Which results the paper's text names: the keys of `\result{key}` and `\finding{key}{…}`, and the files they stand in."""
+r"""Which results the paper's text names: the keys of `\result{key}` and `\finding{key}{…}`, and their files."""
 
 import re
 from collections.abc import Mapping
