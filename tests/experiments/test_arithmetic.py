@@ -5,6 +5,9 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
 from torch import nn
 from torch.nn import functional as F
 
@@ -15,6 +18,7 @@ from maskprior.experiments import arithmetic
 from maskprior.experiments.arithmetic import Pairs, carries, evenly, score
 from maskprior.experiments.run import execute
 from maskprior.experiments.token import EVALUATION_BATCH
+from maskprior.patterns import arithmetic as patterns
 from maskprior.runs.record import Record, read_record
 from maskprior.runs.spec import make_run, resolve
 from maskprior.runs.store import checkpoint_path
@@ -102,6 +106,75 @@ def test_smoke_run(task, method):
     assert ("maps/mask_final" in outcome.arrays) == method.startswith("mask")
     assert ("sequence_accuracy_by_carries" in outcome.arrays) == (task == "addition")
     assert all(np.isfinite(value) for value in outcome.metrics.values())
+
+
+# --- the readout `token`
+
+
+def smoke_model(**changes: Any) -> nn.Module:
+    method = changes.pop("method", "default")
+    config = smoke("addition", method, **changes)
+    pattern = patterns.pattern("addition", config.pattern, layers=config.model.layers, heads=config.model.heads)
+    return arithmetic.build_model(config, pattern, seed=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("tokens", [(0, 1, 2, 3), (2, 3, 4, 5), (5, 0, 1, 2)])
+def test_token_k_spells_digit_k(tokens: tuple[int, ...]) -> None:
+    """Blocks that add nothing, digits embedded as unit vectors, and a head that reads them: token k says its own digit."""
+    model: Any = smoke_model(digit_tokens=tokens)
+    for block in model.blocks:
+        for layer in (block.attention.out, block.mlp[2]):
+            for parameter in layer.parameters():
+                parameter.zero_()
+    model.embedding.token.copy_(torch.eye(10, model.embedding.token.shape[1]))
+    model.embedding.position.zero_()
+    model.head.weight.copy_(torch.eye(10, model.head.weight.shape[1]))
+    model.head.bias.zero_()
+    inputs = pairs((123, 456), (907, 31)).inputs
+    logits = arithmetic.digit_logits(model, inputs)
+    assert torch.equal(logits, F.one_hot(inputs[:, list(tokens)].long(), 10).float())
+
+
+def test_all_digits_share_one_head() -> None:
+    model: Any = smoke_model()
+    width = model.embedding.token.shape[1]
+    assert sum(parameter.numel() for parameter in model.head.parameters()) == width * 10 + 10
+    assert not list(model.readout.parameters())
+
+
+@settings(max_examples=25, deadline=None)
+@given(first=st.integers(0, 999), second=st.integers(0, 999))
+def test_a_digit_depends_only_on_the_tokens_its_own_can_see(first: int, second: int) -> None:
+    """With a closed mask the hundreds a2 and b2 see each other alone, in all layers: the other digits change nothing."""
+    model = smoke_model(method="mask_fixed", mask={"amplitude": 200.0})
+    with torch.no_grad():
+        before, after = arithmetic.digit_logits(
+            model, pairs((first, second), (first // 100 * 100 + (first + 37) % 100, second // 100 * 100)).inputs
+        )
+    assert torch.equal(before[[0, 3]], after[[0, 3]])
+    assert not torch.equal(before[[1, 2]], after[[1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"digit_tokens": (0, 1, 2)}, "a result of addition has 4 digits, and 3 tokens are given"),
+        ({"digit_tokens": None}, "a result of addition has 4 digits, and 0 tokens are given"),
+        ({"digit_tokens": (0, 1, 2, 2)}, "needs 4 different tokens of 0 to 5"),
+        ({"digit_tokens": (0, 1, 2, 6)}, "needs 4 different tokens of 0 to 5"),
+        ({"digit_tokens": (0, 1, 2, -1)}, "needs 4 different tokens of 0 to 5"),
+    ],
+)
+def test_impossible_digit_tokens_are_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        smoke("addition", "default", **changes)
+
+
+def test_digit_tokens_without_the_readout_that_uses_them_are_refused() -> None:
+    values = resolve(make_run("arithmetic", "addition", "default+pool", scale="smoke")).model_dump()
+    with pytest.raises(ValidationError, match="only readout token reads digits at tokens, not pool"):
+        ArithmeticConfig.model_validate(values | {"digit_tokens": (0, 1, 2, 3)})
 
 
 def test_full_evaluation_covers_every_held_out_pair_once():
