@@ -121,7 +121,7 @@ def smoke_model(**changes: Any) -> nn.Module:
 @torch.no_grad()
 @pytest.mark.parametrize("tokens", [(0, 1, 2, 3), (2, 3, 4, 5), (5, 0, 1, 2)])
 def test_token_k_spells_digit_k(tokens: tuple[int, ...]) -> None:
-    """Blocks that add nothing, digits embedded as unit vectors, and a head that reads them: token k says its own digit."""
+    """Blocks that add nothing, digits as unit vectors, and a head that reads them: token k says its own digit."""
     model: Any = smoke_model(digit_tokens=tokens)
     for block in model.blocks:
         for layer in (block.attention.out, block.mlp[2]):
@@ -146,7 +146,7 @@ def test_all_digits_share_one_head() -> None:
 @settings(max_examples=25, deadline=None)
 @given(first=st.integers(0, 999), second=st.integers(0, 999))
 def test_a_digit_depends_only_on_the_tokens_its_own_can_see(first: int, second: int) -> None:
-    """With a closed mask the hundreds a2 and b2 see each other alone, in all layers: the other digits change nothing."""
+    """With a closed mask the hundreds a2 and b2 see each other alone, in all layers: other digits change nothing."""
     model = smoke_model(method="mask_fixed", mask={"amplitude": 200.0})
     with torch.no_grad():
         before, after = arithmetic.digit_logits(
