@@ -12,8 +12,8 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from maskprior import paths
-from maskprior.analysis.aggregate import Summary, summarise, t_interval
-from maskprior.analysis.claims import ENOUGH
+from maskprior.analysis.aggregate import ENOUGH, Summary, interval, summarise
+from maskprior.analysis.axes import axis_of
 from maskprior.analysis.records import Entry, by_seed
 from maskprior.config.base import Section
 from maskprior.errors import UserError
@@ -130,10 +130,11 @@ def judge(groups: Sequence[Group], cells: Mapping[str, Sequence[Entry]]) -> list
 def _tested(prediction: Prediction, entries: Sequence[Entry]) -> Tested:
     values = list(by_seed(entries, LEFT[prediction.level]).values())
     diverged = sum(entry.status == "diverged" for entry in entries)
-    summary = summarise(values, planned=len(entries), diverged=diverged)
+    axis = axis_of(LEFT[prediction.level])
+    summary = summarise(values, planned=len(entries), diverged=diverged, axis=axis)
     if entries[0].run.scale == "smoke" or not any(entry.record for entry in entries):
         return Tested(prediction, summary, NOT_RUN)  # smoke runs prove nothing
     if diverged or not values:
         return Tested(prediction, summary, OPEN)
-    low, high = t_interval(values) if len(values) >= ENOUGH else (min(values), max(values))
+    low, high = interval(values, axis) if len(values) >= ENOUGH else (min(values), max(values))
     return Tested(prediction, summary, prediction.test(low, high))
