@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from maskprior.analysis.aggregate import paired_difference, prediction_interval
+from maskprior.analysis.aggregate import Difference, paired_difference, prediction_interval
 from maskprior.analysis.axes import LOG, PERCENT, PLAIN
 from maskprior.analysis.decide import (
     AGREES,
@@ -28,6 +28,7 @@ from maskprior.analysis.decide import (
     HOLDS,
     NOT_TESTED,
     OPEN,
+    Expected,
     combine,
     decide_band,
     decide_direction,
@@ -47,7 +48,7 @@ def seeds(mean: float, n: int, spread: float = 1.0) -> list[float]:
     return [mean + spread * step for step in SPREAD[n]]
 
 
-def difference(steps: Sequence[float], planned: int = 5):  # noqa: ANN201
+def difference(steps: Sequence[float], planned: int = 5) -> Difference:
     return paired_difference(dict(enumerate(steps)), dict.fromkeys(range(len(steps)), 0.0), planned=planned)
 
 
@@ -124,7 +125,7 @@ def test_prediction_interval_by_hand() -> None:
         (1, 99.0, "greater", 0, FEW),
     ],
 )
-def test_a_direction(n: int, mean: float, expected, diverged: int, outcome: str) -> None:  # noqa: ANN001
+def test_a_direction(n: int, mean: float, expected: Expected, diverged: int, outcome: str) -> None:
     found = decide_direction(difference(seeds(mean, n)), expected, margin=0.5, diverged=diverged)
     assert found.outcome == outcome
     if outcome == FEW:
