@@ -255,7 +255,7 @@ def level(name: str) -> Series:
 
     def read(entry: Entry) -> tuple[Array, Array]:
         if name == "function":
-            return persistence.function_level(entry.arrays, entry.run.task)
+            return persistence.function_level(entry.arrays, entry.run.task, entry.dimension)
         array = "map" if name == "map" else parameter_level(entry.run.method)
         return entry.arrays["persistence/step"], persistence.alignment(entry.arrays, array)
 
@@ -298,7 +298,7 @@ def three_levels(entries: Sequence[Entry], tasks: Sequence[str], methods: Sequen
             ax.set_ylim(-0.15, 1.08)
             ax.axhline(0, color="0.8", linewidth=0.6, zorder=0)
             ax.axhline(1, color="0.8", linewidth=0.6, zorder=0)
-        axes[row, 0].set_ylabel(f"{label}\n{'share right F(t)' if name == 'function' else 'alignment c(t)'}")
+        axes[row, 0].set_ylabel(f"{label}\n{'function F(t)' if name == 'function' else 'alignment c(t)'}")
     return _finish(figure, axes, methods)
 
 

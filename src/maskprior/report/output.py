@@ -81,7 +81,7 @@ LEFT_OF_A_PRIOR = tuple(
     }.items()
     for when in moments
 )
-TWO_DECIMALS = ("accuracy", "top1", "perplexity", "perplexity_exact", *LEFT_OF_A_PRIOR)
+TWO_DECIMALS = ("share", "accuracy", "top1", "perplexity", "perplexity_exact", *LEFT_OF_A_PRIOR)
 NOTHING = "--"
 
 

@@ -53,7 +53,7 @@ def persisted(entries: Sequence[Entry], level: str) -> Persisted:
     initial, final, half_lives = [], [], []
     for entry in done:
         if level == "function":
-            steps, values = persistence.function_level(entry.arrays, run.task)
+            steps, values = persistence.function_level(entry.arrays, run.task, entry.dimension)
             half_lives.append(persistence.function_half_life(steps, values))
             initial.append(float(np.max(values, where=np.isfinite(values), initial=-math.inf)))
         else:
