@@ -66,7 +66,7 @@ def test_explanations_stand_there_with_their_verdict(project: Path, write_run: W
     assert lines[-2].endswith("each of their cells has one thing changed. Records: 3 local, 99 missing.")
 
     for seed in range(3):
-        write_run("addition", "mask+position_std1", seed, {}, unseen_accuracy=(0.0, 0.0, 50.0, 100.0))
+        write_run("addition", "mask+position_std1", seed, {}, function=(0.0, 0.0, 0.5, 1.0))
     lines = readme.explained(settings)
     assert lines[0] == "| explanation of persistence | 2Parity, reduced | Addition, reduced |"
     (positions,) = [line for line in lines if "as large as contents" in line]
