@@ -60,8 +60,8 @@ def test_undefined_heads_do_not_count() -> None:
 
 @pytest.mark.parametrize(
     ("task", "loss"),
-    # clipped to +-1, x0 + x1 - 1 is -1 on unseen inputs, where the target is 1; -1 + 2 x2 is x2, where it is -1: half of
-    # them are off by 2. On threesym's unseen inputs the products of two are minus the third bit.
+    # clipped to +-1, x0 + x1 - 1 is -1 on unseen inputs, where the target is 1; -1 + 2 x2 is x2, where it is -1: half
+    # of them are off by 2
     [("2parity", 4), ("majority3", 2)],
 )
 def test_what_a_network_without_the_prior_says(task: str, loss: float) -> None:

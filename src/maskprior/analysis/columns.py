@@ -16,15 +16,10 @@ def difference_columns(
     `p`: of the test that decides, where it is not that for a sign; `p_adjusted`: for all comparisons of the claims.
     """
     if difference is None:
-        return dict.fromkeys(COLUMNS, "") | {"scale": scale}
+        return dict.fromkeys(COLUMNS) | {"scale": scale}
     d = difference
     values = (
-        full(d.mean), "ratio" if d.ratio else "difference", full(d.low), full(d.high), full(d.p if p is None else p),
-        full(p_adjusted), full(d.sign_p), d.n, d.planned, scale,
+        d.mean, "ratio" if d.ratio else "difference", d.low, d.high, d.p if p is None else p, p_adjusted, d.sign_p,
+        d.n, d.planned, scale,
     )  # fmt: skip
     return dict(zip(COLUMNS, values, strict=True))
-
-
-def full(value: float) -> str:
-    """In full precision; empty for none."""
-    return repr(value) if math.isfinite(value) else ""

@@ -8,7 +8,7 @@ from typing import Any
 from maskprior.analysis.aggregate import CONFIDENCE
 from maskprior.analysis.claims import Judgement, Tested, same_test
 from maskprior.analysis.claims_file import Comparison
-from maskprior.analysis.columns import difference_columns, full
+from maskprior.analysis.columns import difference_columns
 from maskprior.analysis.decide import CONTRADICTED, DIRECTIONS, FEW, HOLDS, NOT_TESTED, OPEN, VALUES
 
 
@@ -117,9 +117,9 @@ def row(judgement: Judgement) -> dict[str, Any]:
         "again": claim.again,
         "value": judgement.value or "",
         "direction": judgement.direction or "",
-        "mean": full(ours.mean) if ours else "",
-        "mean_low": full(ours.low) if ours else "",
-        "mean_high": full(ours.high) if ours else "",
+        "mean": ours.mean if ours else None,
+        "mean_low": ours.low if ours else None,
+        "mean_high": ours.high if ours else None,
         "seeds": ours.n if ours else 0,
         "seeds_planned": ours.planned if ours else 0,
         "diverged": judgement.diverged,

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from maskprior.analysis.claims import Judgement
-from maskprior.analysis.columns import difference_columns, full
+from maskprior.analysis.columns import difference_columns
 from maskprior.analysis.decide import FEW, NOT_TESTED
 from maskprior.analysis.rows import Row
 
@@ -45,8 +45,8 @@ def cell_columns(row: Row, metric: str) -> dict[str, Any]:
     """What a table's csv says of a cell itself: the published value beside ours with its interval."""
     s = row.measured[metric]
     return {
-        "published": row.published.get(metric, ""), "mean": full(s.mean), "mean_low": full(s.low),
-        "mean_high": full(s.high), "seeds": s.n, "seeds_planned": s.planned, "diverged": s.diverged,
+        "published": row.published.get(metric, ""), "mean": s.mean, "mean_low": s.low,
+        "mean_high": s.high, "seeds": s.n, "seeds_planned": s.planned, "diverged": s.diverged,
     }  # fmt: skip
 
 
