@@ -11,7 +11,7 @@
 #
 # A prior can last in the parameter (the mask, or the query-key logits), in the attention map, and in the function, and the three can
 # part ways. Alignment c(t) is the cosine with the pattern, mean over layers and heads; F(t) is 1 when all unseen inputs are
-# answered right and 0 when no more of them are than the minimum-degree interpolator gets.
+# answered exactly and 0 when they are answered no better than by the minimum-degree interpolator.
 
 # %% tags=["parameters"]
 scale = "reduced"

@@ -10,7 +10,7 @@
 # # Table 1: Boolean extrapolation
 #
 # The four Boolean tasks under Default, the two query-key initialisations and the mask: what the paper prints, what we
-# measured (mean and 95 % t-interval over the seeds), and the verdict on each published number.
+# measured (mean and 95 % t-interval over the seeds), and what they say of each published number.
 
 # %% tags=["parameters"]
 scale = "reduced"

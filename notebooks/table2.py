@@ -10,7 +10,7 @@
 # # Table 2: three-digit addition and multiplication
 #
 # All methods on both tasks: what the paper prints, what we measured (mean and 95 % t-interval over the seeds), the difference to
-# Default paired by seed, and the verdict on each published number. A cell stands there at the chosen scale and, where it has
+# Default paired by seed, and what they say of each published number. A cell stands there at the chosen scale and, where it has
 # records, at the paper's, which is affordable here.
 
 # %% tags=["parameters"]

@@ -10,7 +10,7 @@
 # # Table 3: image classification
 #
 # ViT-Tiny without a prior, with the two query-key initialisations and with the mask: the best top-1 accuracy that the paper
-# prints, ours (mean and 95 % t-interval over the seeds), the difference to Default paired by seed, and the verdict.
+# prints, ours (mean and 95 % t-interval over the seeds), the difference to Default paired by seed, and what they say of it.
 
 # %% tags=["parameters"]
 scale = "reduced"

@@ -11,7 +11,7 @@
 #
 # A small GPT on WikiText-2 and TinyStories under Default, Mimetic, the mask with the paper's distance prior and, as a control, the same
 # mask with ALiBi's slopes: what the paper prints, what we measured (mean and 95 % t-interval over the seeds), the difference to Default
-# paired by seed, and the verdict on each published number.
+# paired by seed, and what they say of each published number.
 
 # %% tags=["parameters"]
 scale = "reduced"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from maskprior import paths
+from maskprior.analysis.persistence import clipped_interpolator_loss
 from maskprior.analysis.records import experiment_of
 from maskprior.patterns.arithmetic import TOKENS
 from maskprior.runs.fingerprint import fingerprint
@@ -45,7 +46,7 @@ def write_run(project: Path) -> WriteRun:
         diverged: bool = False,
         map_alignment: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0),
         strength: tuple[float, ...] | None = None,
-        unseen_accuracy: tuple[float, ...] = (0.0, 0.0, 50.0, 100.0),
+        function: tuple[float, ...] = (0.0, 0.0, 0.5, 1.0),
         more_arrays: Mapping[str, np.ndarray] | None = None,
     ) -> Path:
         run = make_run(experiment_of(task), task, method, scale=scale, seed=seed)
@@ -67,11 +68,15 @@ def write_run(project: Path) -> WriteRun:
             "persistence/mask_gap": 10 * alignment if method.startswith("mask") else np.full_like(alignment, np.nan),
             "persistence/query_key_gap": np.zeros(shape, dtype=np.float32),
             "trace/step": STEPS,
-            f"trace/{'unseen' if boolean else 'sequence'}_accuracy": np.array(unseen_accuracy, dtype=np.float32),
             "trace/test_loss": np.array([2.0, 1.5, 1.0, 0.5], dtype=np.float32),
             "maps/attention_initial": itself,
             "maps/attention_final": itself,
         }
+        if boolean:
+            whole = clipped_interpolator_loss(task, config["dimension"])
+            arrays["trace/unseen_loss"] = np.float32(whole) * (1 - np.array(function, dtype=np.float32)) ** 2
+        elif run.experiment == "arithmetic":
+            arrays["trace/sequence_accuracy"] = 100 * np.array(function, dtype=np.float32)
         if boolean:
             means = np.array([0.0, 0.1, 0.5, 0.9], dtype=np.float32) + np.float32(0.01 * seed)
             arrays["trace/unseen_mean_prediction"] = means

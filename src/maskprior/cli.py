@@ -126,7 +126,7 @@ def show(
     scale: Scale = None,
 ) -> None:
     """Show a record: its numbers beside the published ones, where it ran, what it is made of."""
-    from maskprior.analysis.claims import read_reported
+    from maskprior.analysis.published import read_reported
     from maskprior.evidence import summary
 
     path = summary.find(record, _settings(scale=scale))
@@ -216,19 +216,26 @@ def golden(
 
 @app.command()
 def claims(
+    claim: Annotated[str | None, typer.Argument(help="one claim: its whole chain [default: the counts]")] = None,
     all: Annotated[bool, typer.Option("--all", help="every claim, not only the counts")] = False,
     scale: Scale = None,
     seeds: Seeds = None,
 ) -> None:
-    """How many published numbers and statements are reproduced."""
-    from maskprior.analysis.claims import count, evaluate
+    """What the records say of the published numbers and statements."""
+    from maskprior.analysis.claims import evaluate
+    from maskprior.config.messages import unknown
+    from maskprior.report import claims_table
 
-    verdicts = evaluate(_settings(scale=scale, seeds=seeds))
-    for found in verdicts if all else ():
-        typer.echo(f"{found.claim.id}: {found.verdict} ({found.scale}): {found.detail}")
-    typer.echo(
-        ", ".join(f"{number} {name}" for name, number in count(verdicts).items()) + f" of {len(verdicts)} claims"
-    )
+    judgements = evaluate(_settings(scale=scale, seeds=seeds))
+    if claim:
+        chosen = [found for found in judgements if found.claim.id == claim]
+        if not chosen:
+            raise UserError(f"claim: {unknown(claim, dict.fromkeys(found.claim.id for found in judgements))}")
+        typer.echo(claims_table.chain_text(chosen))
+        return
+    for found in judgements if all else ():
+        typer.echo(f"{found.claim.id} ({found.scale}): {claims_table.outcome_words(found)}: {found.detail}")
+    typer.echo(claims_table.matrix_text(judgements))
 
 
 def _runs(target: str, **given: Any) -> "list[Run]":

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from maskprior.analysis import persistence
 from maskprior.analysis.persistence import HalfLife, half_life, retention
+from maskprior.datasets import boolean
 
 STEPS = np.array([0, 1, 3, 10, 30, 100, 300, 1000, 2000])
 
@@ -57,16 +58,31 @@ def test_undefined_heads_do_not_count() -> None:
     assert np.isnan(found[1])
 
 
-@pytest.mark.parametrize(("task", "accuracy"), [("2parity", 0), ("cyclic3", 0), ("majority3", 50), ("threesym", 0)])
-def test_what_a_network_without_the_prior_gets_right(task: str, accuracy: float) -> None:
-    # clipped to +-1, x0 + x1 - 1 is -1 on unseen inputs, where the target is 1; -1 + 2 x2 is x2, where it is -1
-    assert persistence.clipped_interpolator_accuracy(task) == accuracy
+@pytest.mark.parametrize(
+    ("task", "loss"),
+    # clipped to +-1, x0 + x1 - 1 is -1 on unseen inputs, where the target is 1; -1 + 2 x2 is x2, where it is -1: half
+    # of them are off by 2
+    [("2parity", 4), ("majority3", 2)],
+)
+def test_what_a_network_without_the_prior_says(task: str, loss: float) -> None:
+    assert persistence.clipped_interpolator_loss(task, 9) == loss
 
 
-def test_function_level_is_rescaled_accuracy() -> None:
-    arrays = {"trace/step": STEPS[:4], "trace/unseen_accuracy": np.array([0.0, 50.0, 75.0, 100.0])}
-    assert persistence.function_level(arrays, "2parity")[1] == pytest.approx([0, 0.5, 0.75, 1])
-    assert persistence.function_level(arrays, "majority3")[1] == pytest.approx([0, 0, 0.5, 1])
+@pytest.mark.parametrize("task", ["cyclic3", "threesym"])
+def test_clipping_makes_the_interpolator_no_worse(task: str) -> None:
+    x = boolean.cube(9)
+    x = x[~boolean.seen(task, x)]
+    unclipped = ((boolean.interpolator(task, x) - boolean.target(task, x)) ** 2).mean()
+    assert 0 < persistence.clipped_interpolator_loss(task, 9) <= unclipped
+
+
+def test_function_level_is_one_minus_the_relative_error() -> None:
+    # errors of 2, 1 and 0 where the interpolator is off by 2; an error of 4 is no function either
+    arrays = {"trace/step": STEPS[:4], "trace/unseen_loss": np.array([16.0, 4.0, 1.0, 0.0])}
+    assert persistence.function_level(arrays, "2parity", 9)[1] == pytest.approx([0, 0, 0.5, 1])
+    # a mean answer of 0.17 everywhere: right in sign, an error of 0.83 of 2
+    arrays["trace/unseen_loss"] = np.full(4, 0.83**2)
+    assert persistence.function_level(arrays, "2parity", 15)[1] == pytest.approx(1 - 0.83 / 2)
 
 
 def test_function_level_of_arithmetic_is_the_share_of_right_sequences() -> None:
@@ -74,7 +90,7 @@ def test_function_level_of_arithmetic_is_the_share_of_right_sequences() -> None:
     assert persistence.function_level(arrays, "addition")[1] == pytest.approx([0, 0.775])
 
 
-def test_function_level_is_undefined_where_no_accuracy_is_traced() -> None:
+def test_function_level_is_undefined_where_nothing_is_traced() -> None:
     steps, level = persistence.function_level({"trace/step": STEPS[:3]}, "wikitext2")
     assert np.isnan(level).all()
     assert persistence.function_half_life(steps, level) == HalfLife("undefined")

@@ -71,7 +71,7 @@ def test_without_records_every_cell_says_so(settings: Settings) -> None:
     rows = table(settings)
     assert len(rows) == 18
     assert rows[0][:4] == ["Default", "1.19", "40.59", "4.51"]
-    assert rows[0][4:] == ["reduced", "--", "--", "--", "", "--", "0/2", *[r"\verdict{not run}"] * 3]
+    assert rows[0][4:] == ["reduced", "--", "--", "--", "", "--", "0/2", "", "", "", *[""] * 3]
     assert rows[8][:4] == ["Mask, fixed", "--", "--", "--"]
 
 
@@ -79,12 +79,13 @@ def test_each_task_has_a_heading_with_the_share_it_is_trained_on(settings: Setti
     lines = body(settings)
     headings = {n: line for n, line in enumerate(lines) if line.startswith(r"\multicolumn")}
     assert list(headings) == [0, 11]  # nine methods and a rule apart
-    assert headings[0] == r"\multicolumn{14}{@{}l}{\emph{Addition} {\color{quiet}trained on 0.4\,\%}}"
-    assert headings[11] == r"\multicolumn{14}{@{}l}{\emph{Multiplication} {\color{quiet}trained on 3\,\%}}"
+    assert headings[0] == r"\multicolumn{17}{@{}l}{\emph{Addition} {\color{quiet}trained on 0.4\,\%}}"
+    assert headings[11] == r"\multicolumn{17}{@{}l}{\emph{Multiplication} {\color{quiet}trained on 3\,\%}}"
 
 
 def test_a_method_stands_there_once_with_a_line_per_scale(settings: Settings, write_run: WriteRun) -> None:
-    for seed, gain in enumerate((70.0, 72.0)):
+    settings = settings.model_copy(update={"seeds": 3})
+    for seed, gain in enumerate((70.0, 71.0, 72.0)):
         write_run("addition", "default", seed, METRICS, scale="paper")
         write_run("addition", "mask", seed, METRICS | {"sequence_accuracy": 3.0 + gain}, scale="paper")
     rows = table(settings)
@@ -92,9 +93,11 @@ def test_a_method_stands_there_once_with_a_line_per_scale(settings: Settings, wr
     assert [row[4] for row in rows[:2]] == ["reduced", "paper"]
     assert rows[1][:4] == [""] * 4
     (mask,) = [row for row in rows if row[8].startswith("+71.00")]
-    assert mask[8] == r"+71.00 \ci{58.29}{83.71}"  # 71 +- 12.706 x 1
-    assert mask[5] == r"74.00 \ci{61.29}{86.71}"
-    assert mask[10] == "2/2"
+    assert mask[8] == r"+71.00 \ci{68.52}{73.48}"  # 71 +- 4.303 / sqrt 3
+    assert mask[5].startswith(r"74.00 \ci{71.4")  # on the logit, a trace wider below than above
+    assert mask[10] == "3/3"
+    assert mask[11:] == [r"\outcome{open}", r"\outcome{differs}", r"\outcome{differs}", *mask[14:]]
+    assert mask[14] == r"\outcome{holds}"
 
 
 def test_a_single_pair_of_seeds_has_no_interval() -> None:
@@ -107,9 +110,9 @@ def test_table_as_numbers(settings: Settings, write_run: WriteRun) -> None:
     rows = arithmetic_table.arithmetic_rows(settings, claims.evaluate(settings))
     frame = arithmetic_table.arithmetic_frame(rows).set_index(["task", "method", "scale", "metric"])
     cell = frame.loc[("multiplication", "default", "reduced", "test_loss")]
-    assert (cell["mean"], cell["n"], cell["planned"], cell["published"]) == (2.0, 1, 2, "2.27")
+    assert (cell["mean"], cell["seeds"], cell["seeds_planned"], cell["published"]) == (2.0, 1, 2, "2.27")
     assert cell["train_fraction"] == 0.03
-    assert math.isnan(cell["minus_default"])
+    assert math.isnan(cell["difference"])
 
 
 # --- figures

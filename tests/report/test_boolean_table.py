@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from maskprior.analysis import claims
+from maskprior.analysis import claims, claims_file
 from maskprior.analysis.aggregate import summarise
 from maskprior.analysis.records import load_beside, load_cell
 from maskprior.config.settings import Settings, read_settings
@@ -36,7 +36,7 @@ def rows(settings: Settings, write_run: WriteRun) -> list[boolean_table.Row]:
         write_run("2parity", "default", seed, default, map_alignment=absent)
         write_run("2parity", "mask", seed, mask, map_alignment=there)
     write_run("2parity", "mask", 0, {}, scale="paper", diverged=True)
-    chosen = [c for c in claims.read_claims() if c.id.startswith("T1-boolean-2parity")]
+    chosen = [c for c in claims_file.read_claims() if c.id.startswith("T1-boolean-2parity")]
     return boolean_rows("T1", settings, claims.evaluate(settings, chosen))
 
 
@@ -45,18 +45,21 @@ def test_table_as_latex(rows: list[boolean_table.Row]) -> None:
 
 
 def test_a_smaller_cube_is_named(settings: Settings) -> None:
-    verdicts: list[claims.Verdict] = []
-    rows = boolean_rows("T1", settings.model_copy(update={"scale": "smoke"}), verdicts)
+    judgements: list[claims.Judgement] = []
+    rows = boolean_rows("T1", settings.model_copy(update={"scale": "smoke"}), judgements)
     assert boolean_latex(rows).count("$d=8$") == 1
-    rows = boolean_rows("T1", settings.model_copy(update={"scale": "paper"}), verdicts)
+    rows = boolean_rows("T1", settings.model_copy(update={"scale": "paper"}), judgements)
     assert "$d=" not in boolean_latex(rows)
 
 
 def test_table_as_numbers(rows: list[boolean_table.Row]) -> None:
     frame = boolean_frame(rows).set_index(["method", "scale", "metric"])
     mask = frame.loc[("mask", "reduced", "test_loss")]
-    assert mask["mean"] == pytest.approx(0.002)
-    assert (mask["published"], mask["n"], mask["planned"], mask["verdict"]) == ("0.0029", 3, 3, "direction only")
+    assert mask["mean"] == pytest.approx(0.001 * 6 ** (1 / 3))  # the geometric mean of 0.001, 0.002 and 0.003
+    assert (mask["published"], mask["seeds"], mask["seeds_planned"]) == ("0.0029", 3, 3)
+    assert (mask["value"], mask["direction"], mask["unit"], mask["n"]) == ("", "holds", "ratio", 3)
+    assert mask["difference"] == pytest.approx(0.001 * 6 ** (1 / 3) / 1.2)
+    assert mask["low"] < mask["difference"] < mask["high"] < 1
     assert frame.loc[("mask", "paper", "test_loss")]["diverged"] == 1
 
 
@@ -83,7 +86,8 @@ def test_numbers_as_printed(value: float, metric: str, text: str) -> None:
 
 
 def test_interval_as_printed() -> None:
-    assert interval(summarise([1.0, 1.0], planned=2), "test_loss") == r"1.000 \ci{1.000}{1.000}"
+    assert interval(summarise([1.0, 1.0, 1.0], planned=3), "test_loss") == r"1.000 \ci{1.000}{1.000}"
+    assert interval(summarise([1.0, 2.0], planned=2), "test_loss") == "1.500"
     assert interval(summarise([1.0], planned=2), "test_loss") == "1.000"
     assert interval(summarise([], planned=2), "test_loss") == "--"
 

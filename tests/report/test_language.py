@@ -7,7 +7,7 @@ import pytest
 import torch
 import yaml
 
-from maskprior.analysis import claims
+from maskprior.analysis import claims, claims_file
 from maskprior.analysis.persistence import distance_scalars
 from maskprior.analysis.records import load_target
 from maskprior.config.base import OptimizerConfig
@@ -55,20 +55,29 @@ def written(settings: Settings, write_run: WriteRun) -> Settings:
 def test_table_as_latex(written: Settings) -> None:
     lines = language_latex(language_rows(written, claims.evaluate(written))).splitlines()
     default, mimetic, mask, at_paper, alibi = [line for line in lines if " & " in line][2:]
-    assert default.startswith(r"WikiText-2 & Default & 172.78 & 181.91 & 171.00 \ci{146.16}{195.84} & 170.00")
+    # the geometric mean of 161, 171 and 181 is 170.81
+    assert default.startswith(r"WikiText-2 & Default & 172.78 & 181.91 & 170.81 \ci{147.")
     assert mimetic.endswith(
-        r"& 166.00 & 165.00 & +5.00 & 2.000 & 1/3 & \verdict{direction only} & \verdict{direction only} \\"
+        r"& 166.00 & 165.00 & $\times$1.03 & 2.000 & 1/3 &  &  & \outcome{1 seed} & \outcome{1 seed} \\"
     )
-    assert r"$-$4.00 \ci{$-$6.48}{$-$1.52} & 2.000 & 3/3 & \verdict{direction only}" in mask
+    # the mask over Default: 157/160, 166/170 and 175/180, on logarithms
+    logs = np.log([157 / 160, 166 / 170, 175 / 180])
+    mean, half = logs.mean(), 4.302653 * logs.std(ddof=1) / 3**0.5
+    ratio = rf"$\times${np.exp(mean):.3f} \ci{{{np.exp(mean - half):.3f}}}{{{np.exp(mean + half):.3f}}}"
+    assert mask.endswith(rf"{ratio} & 2.000 & 3/3 &  &  & \outcome{{holds}} & \outcome{{holds}} \\")
     assert at_paper.startswith(r" & Mask \atpaper & 166.76 & 179.70 & 181.00 & 180.00 & --")
-    assert alibi == r" & Mask, ALiBi slopes & -- & -- & -- & -- & -- & -- & 0/3 &  &  \\"
+    assert at_paper.endswith(
+        r"\outcome{1 seed: outside} & \outcome{1 seed: inside} & \outcome{not tested} & \outcome{not tested} \\"
+    )
+    assert alibi == r" & Mask, ALiBi slopes & -- & -- & -- & -- & -- & -- & 0/3 &  &  &  &  \\"
 
 
 def test_table_as_numbers(written: Settings) -> None:
     frame = language_frame(language_rows(written, claims.evaluate(written)))
     mask = frame.set_index(["method", "scale", "metric"]).loc[("mask", "reduced", "test_perplexity_exact")]
-    assert (mask["mean"], mask["minus_default"], mask["n"]) == (166.5, -4.0, 3)
-    assert mask["published"] == ""
+    mean, default = (np.prod(values) ** (1 / 3) for values in ([157.5, 166.5, 175.5], [160.5, 170.5, 180.5]))
+    assert (mask["mean"], mask["difference"]) == pytest.approx((mean, mean / default))
+    assert (mask["n"], mask["unit"], mask["published"]) == (3, "ratio", "")
     assert mask["sign_p"] == pytest.approx(0.25)
 
 
@@ -150,15 +159,16 @@ def test_slope_and_reach_by_hand() -> None:
 
 def test_macros_of_the_text(written: Settings) -> None:
     found = macros(load_target("table6", written), claims.evaluate(written), written)
-    assert found["difference/language/wikitext2/mask/test_perplexity/mean"] == "$-$4.00"
+    assert found["difference/language/wikitext2/mask/test_perplexity/mean"] == "0.977"
     assert found["language/wikitext2/mask/test_bits_per_byte/mean"] == "2.000"
     assert found["language/wikitext2/mask/mask_slope_final/value"] == "--"
     assert found["config/language/wikitext2/mask/mask.scale"] == "10"
-    assert found["verdict/language-mimetic-is-behind-default"] in claims.VERDICTS
+    assert found["direction/language-mimetic-is-behind-default"] == "1 seed at the reduced scale"
+    assert found["direction/language-mask-equals-default-on-tinystories"] == "not tested"
 
 
 def test_every_published_number_of_table_6_has_a_cell_and_a_direction() -> None:
-    read = [claim for claim in claims.read_claims() if claim.experiment == "language" and claim.reported]
+    read = [claim for claim in claims_file.read_claims() if claim.experiment == "language" and claim.reported]
     assert len(read) == 12
     expected = {(c.reported.task, c.reported.method): c.tests[0].expected for c in read if c.tests}
     assert expected == {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from maskprior import paths
-from maskprior.analysis import claims, explanations, interventions
+from maskprior.analysis import claims, claims_file, explanations, interventions
 from maskprior.analysis.records import load_target
 from maskprior.config.settings import read_settings
 from maskprior.report import claims_table, interventions_table
@@ -36,13 +36,13 @@ def test_the_paper_uses_only_macros_that_exist_before_and_after_runs(project: Pa
         write_run("2parity", "mask", seed, {"test_loss": 0.5 + seed})
     found = found_macros()
     assert used - found.keys() == set()
-    assert found["boolean/2parity/default/test_loss/value"] == r"2.000 \ci{$-$0.484}{4.484}"
-    assert found["difference/boolean/2parity/mask/test_loss/mean"] == "$-$0.500"
+    assert found["boolean/2parity/default/test_loss/value"] == r"1.817 \ci{0.463}{7.131}"  # 1, 2 and 3 on logarithms
+    assert found["difference/boolean/2parity/mask/test_loss/mean"] == "0.679"  # (0.5 x 1.5 x 2.5 / 6) ^ (1/3)
     assert found["difference/boolean/2parity/mask/test_loss/sign"] == "0.250"
     assert found["boolean/2parity/mask/n"] == "3/5"
     assert found["boolean/cyclic3/mask/test_loss/value"] == "--"
     assert found["records/missing"] == str(int(found["records/all"]) - 6)
-    assert found["verdicts/numbers/all"] == "112"
+    assert found["counts/numbers/claims"] == "86"
     assert found["config/paper/boolean/2parity/mask/optimizer.steps"] == r"8\,640"
 
 
@@ -80,9 +80,26 @@ def typed_numerals(text: str) -> list[str]:
 
 
 def test_claims_tables_hold_every_claim(project: Path) -> None:
-    verdicts = claims.evaluate(read_settings())
-    assert claims_table.published_claims_latex(verdicts).count(r" \\") == 112
-    assert claims_table.statements_latex(verdicts).count(r" \\") == len(verdicts) - 112
-    assert len(claims_table.claims_frame(verdicts)) == len(verdicts)
-    last = claims_table.verdict_counts_latex(verdicts).splitlines()[-3]
-    assert last == rf"all & 0 & 0 & 0 & {len(verdicts)} & {len(verdicts)} \\"
+    judgements = claims.evaluate(read_settings())
+    read = claims_file.read_claims()
+    assert claims_table.published_claims_latex(judgements).count(r" \\") == 112
+    assert claims_table.statements_latex(judgements).count("& ") == 3 * (len(read) - 112)
+    assert len(claims_table.claims_frame(judgements)) == len(judgements)
+    assert len(claims_table.tests_frame(judgements)) == sum(len(j.tested) for j in judgements)
+    last = claims_table.matrix_latex(judgements).splitlines()[-3]
+    distinct = len(read) - 26
+    assert last == rf"all & {distinct} & 0 & 0 & 0 & 0 & 0 (0) & 0 (0) & 0 (0) & 0 (0) & {distinct} \\"
+
+
+def test_one_claim_from_its_published_value_to_its_records(project: Path, write_run: WriteRun) -> None:
+    for seed in range(3):
+        write_run("2parity", "default", seed, {"test_loss": 1.0 + seed})
+        write_run("2parity", "mask", seed, {"test_loss": 0.01 + seed / 1000})
+    judgements = claims.evaluate(read_settings())
+    chosen = [j for j in judgements if j.claim.id == "T1-boolean-2parity-mask-test_loss"]
+    text = claims_table.chain_text(chosen)
+    assert "published: 0.0029" in text
+    assert "paper scale: value not tested, direction not tested" in text
+    assert "reduced scale: direction holds" in text
+    assert "2parity/mask test_loss: seed 0: 0.01, seed 1: 0.011, seed 2: 0.012" in text
+    assert len(re.findall(r"results/local/reduced/boolean/2parity/(?:mask|default)/seed\d-", text)) == 6

@@ -57,22 +57,24 @@ def test_rows_are_never_lost_for_want_of_records(page: Path) -> None:
 def test_explanations_stand_there_with_their_verdict(project: Path, write_run: WriteRun) -> None:
     assert readme.explained(read_settings()) == []
     for seed in range(3):
+        write_run("2parity", "structured_svd", seed, {}, strength=(1.0, 0.9, 0.5, 0.1))
         write_run("2parity", "structured_svd+sgd", seed, {})
     settings = read_settings({"seeds": 3})
     lines = readme.explained(settings)
     assert lines[0] == "| explanation of persistence | 2Parity, reduced |"
     (adam,) = [line for line in lines if "plain gradient descent" in line]
-    assert adam.endswith(" they last. | survives (1/1) |")
-    assert lines[-2].endswith("each of their cells has one thing changed. Records: 3 local, 99 missing.")
+    assert adam.endswith(" they last. | open (1/1) |")  # it takes two predictions to survive
+    assert lines[-2].endswith("each of their cells has one thing changed. Records: 6 local, 96 missing.")
 
     for seed in range(3):
-        write_run("addition", "mask+position_std1", seed, {}, unseen_accuracy=(0.0, 0.0, 50.0, 100.0))
+        write_run("addition", "mask", seed, {}, function=(0.0, 0.0, 0.5, 1.0))
+        write_run("addition", "mask+position_std1", seed, {}, function=(0.0, 0.0, 0.5, 1.0))
     lines = readme.explained(settings)
     assert lines[0] == "| explanation of persistence | 2Parity, reduced | Addition, reduced |"
     (positions,) = [line for line in lines if "as large as contents" in line]
-    assert positions.endswith(" | not run (0/3) | refuted (0/1) |")
+    assert positions.endswith(" | not tested (0/3) | refuted (0/1) |")
     (pattern,) = [line for line in lines if "Any pattern" in line]
-    assert pattern.endswith(" | not run (0/2) | not run (0/1) |")
+    assert pattern.endswith(" | not tested (0/2) | not tested (0/1) |")
 
 
 def test_runs_still_to_be_made_at_the_papers_scale_are_not_missing(project: Path, write_run: WriteRun) -> None:
@@ -84,12 +86,17 @@ def test_runs_still_to_be_made_at_the_papers_scale_are_not_missing(project: Path
     assert " missing" not in text
 
 
-def test_a_row_says_which_metric_has_which_verdict(project: Path, write_run: WriteRun) -> None:
+def test_a_row_says_which_metric_has_which_outcome(project: Path, write_run: WriteRun) -> None:
     metrics = {"sequence_accuracy": 60.0, "digit_accuracy": 70.78, "test_loss": 2.27}
     write_run("multiplication", "default", 0, metrics, scale="paper", kind="published")
     settings = read_settings()
     (row,) = [line for line in readme.results(settings, evaluate(settings)).splitlines() if "| Multiplication" in line]
-    assert row.endswith(" | 1/5 | not reproduced / reproduced / reproduced |")
+    assert row.endswith(" | 1/5 | 1 seed: outside / 1 seed: inside / 1 seed: inside |  |")
+    for seed in (1, 2):
+        more = {name: value + 0.01 * seed for name, value in metrics.items()}
+        write_run("multiplication", "default", seed, more, scale="paper", kind="published")
+    (row,) = [line for line in readme.results(settings, evaluate(settings)).splitlines() if "| Multiplication" in line]
+    assert row.endswith(" | 3/5 | differs / agrees / agrees |  |")
 
 
 def test_results_in_markdown(project: Path, write_run: WriteRun) -> None:
@@ -98,17 +105,17 @@ def test_results_in_markdown(project: Path, write_run: WriteRun) -> None:
     settings = read_settings({"seeds": 3})
     text = readme.results(settings, evaluate(settings))
     numbers = "| 1.379 | 1.200 [1.200, 1.200] | 75.00 | 75.00 [75.00, 75.00] | 3/3 |"
-    assert f"| 2Parity | Default | reduced {numbers} direction only |" in text.splitlines()
-    assert "Of the paper's 112 numbers: 0 reproduced, 4 direction only, 0 not reproduced, 108 not run." in text
+    assert f"| 2Parity | Default | reduced {numbers}  | holds |" in text.splitlines()
+    assert "| all numbers | 86 | 0 | 0 | 0 | 0 | 2 (0) | 0 (0) | 0 (0) | 0 (0) | 84 |" in text.splitlines()
 
 
-def test_verdicts_come_first_and_the_long_tables_are_folded(project: Path, write_run: WriteRun) -> None:
+def test_outcomes_come_first_and_the_long_tables_are_folded(project: Path, write_run: WriteRun) -> None:
     for seed in range(3):
         write_run("2parity", "default", seed, {"test_loss": 1.2, "test_accuracy": 75.0})
     settings = read_settings({"seeds": 3})
     lines = readme.results(settings, evaluate(settings)).splitlines()
-    assert lines[2] == "| claims of | reproduced | direction only | not reproduced | not run | all |"
-    assert lines[4] == "| Table 1 | 0 | 2 | 0 | 26 | 28 |"
+    assert lines[0].startswith("| claims of | all | value agrees | value differs | value open | value 1 seed |")
+    assert lines[2] == "| Table 1 | 28 | 0 | 0 | 0 | 0 | 2 (0) | 0 (0) | 0 (0) | 0 (0) | 26 |"
     folded = "<details><summary>Boolean: our numbers beside the published ones</summary>"
     first = lines.index(folded)
     assert lines[first + 1] == ""  # else the table is not read as Markdown

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from maskprior.analysis.claims import read_reported
-from maskprior.analysis.published import METRICS
+from maskprior.analysis.published import METRICS, read_reported
 from maskprior.analysis.records import Entry, cells, load_target
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import Run, make_run, resolve, targets

@@ -1,409 +1,220 @@
-"""The paper's numbers and statements as tests on records. config/claims.yaml says how each is tested and why."""
+"""What the records say of each claim: of its value at the paper's scale, of its direction at every scale."""
 
-import csv
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from typing import Any, Literal, Self
-
-import yaml
-from pydantic import Field, ValidationError, model_validator
 
 from maskprior import paths
-from maskprior.analysis.aggregate import Summary, paired_difference, summarise, t_interval
+from maskprior.analysis.aggregate import Summary, adjusted, mean_of
+from maskprior.analysis.axes import axis_of
+from maskprior.analysis.claims_file import Band, Claim, Comparison, read_claims
+from maskprior.analysis.decide import NOT_TESTED, Decision, combine, decide_band, decide_direction, decide_value
+from maskprior.analysis.measured import difference, diverged, summary
 from maskprior.analysis.records import Entry, by_seed, load_cell, reference
-from maskprior.config.base import Section
-from maskprior.config.messages import one_line
 from maskprior.config.settings import Settings
 from maskprior.errors import UserError
+from maskprior.runs.spec import planned_runs
 
-REPRODUCED, DIRECTION_ONLY, NOT_REPRODUCED, NOT_RUN = VERDICTS = (
-    "reproduced", "direction only", "not reproduced", "not run"
-)  # fmt: skip
-# Below this many seeds a t-interval is too wide to decide anything: then every seed must pass on its own.
-ENOUGH = 3
-
-Expected = Literal["less", "greater", "equal"]
-Cells = dict[tuple[str, str], list[Entry]]  # (task, method) -> its entries
-
-
-class Tolerance(Section):
-    """How far from a value still counts as that value: max(absolute, relative |value|)."""
-
-    absolute: float = Field(gt=0)
-    relative: float = Field(0.0, ge=0)
-    why: str
-
-    def at(self, value: float) -> float:
-        return max(self.absolute, self.relative * abs(value))
-
-
-class Band(Section):
-    """The metric of a cell lies in [low, high], in units of `reference` (a name in the record) where one is given."""
-
-    task: str
-    method: str
-    metric: str
-    low: float = -math.inf
-    high: float = math.inf
-    reference: str | None = None
-
-    model_config = Section.model_config | {"allow_inf_nan": True}
-
-    @model_validator(mode="after")
-    def _bounded(self) -> Self:
-        if not self.low < self.high or (math.isinf(self.low) and math.isinf(self.high)):
-            raise ValueError(f"{self.task} {self.method} {self.metric}: needs low < high, and at least one of them")
-        return self
-
-
-class Comparison(Section):
-    """The metric of a cell is less than, greater than or equal to that of another method, paired by seed.
-
-    Equal: within the metric's tolerance at the other method's mean.
-    """
-
-    task: str
-    method: str
-    metric: str
-    than: str
-    expected: Expected
-
-
-class KnownSolution(Section):
-    """Where a Default network is known to end up: the band that its published number stands for."""
-
-    task: str
-    metric: str
-    low: float
-    high: float
-    reference: str | None = None
-    why: str
-
-
-class Statement(Section):
-    id: str
-    place: str
-    statement: str
-    experiment: str
-    tests: list[Band | Comparison] = Field(min_length=1)
-    why: str
-
-
-class ClaimsFile(Section):
-    """config/claims.yaml: experiment -> metric -> tolerance, experiment -> known solutions, and the statements."""
-
-    tolerances: dict[str, dict[str, Tolerance]]
-    known_solutions: dict[str, list[KnownSolution]]
-    statements: list[Statement]
+Cells = Mapping[tuple[str, str], Sequence[Entry]]  # (task, method) -> its entries
 
 
 @dataclass(frozen=True)
-class Reported:
-    """A row of config/reported_values.csv. `digits`: the value as printed, which says how it was rounded."""
+class Tested:
+    """One test of a direction and its decision. p_adjusted: for all comparisons of the evaluation together."""
 
-    table: str
-    experiment: str
-    task: str
-    method: str
-    metric: str
-    digits: str
-    unit: str
+    test: Band | Comparison
+    decision: Decision
+    p_adjusted: float = math.nan
 
     @property
-    def id(self) -> str:
-        return f"{self.table}-{self.experiment}-{self.task}-{self.method}-{self.metric}"
+    def outcome(self) -> str:
+        return self.decision.outcome
 
     @property
-    def value(self) -> float:
-        return float(self.digits)
+    def detail(self) -> str:
+        return f"{self.test.name}: {self.decision.detail}"
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A number or statement of the paper. All tests must hold; a number must also be within its tolerance."""
-
-    id: str
-    place: str
-    statement: str
-    experiment: str
-    tests: tuple[Band | Comparison, ...]
-    why: str
-    tolerances: dict[str, Tolerance]  # of the experiment's metrics
-    reported: Reported | None = None
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the records say about a claim at one scale.
+class Judgement:
+    """What the records of one scale say of a claim.
 
     Attributes:
+        value: agrees, differs, open, 1 seed or not tested; None where it is not asked: below the paper's scale, and of
+            a statement.
+        direction: holds, contradicted, open, 1 seed or not tested; None where nothing is claimed that has one.
         ours: the published number's counterpart (for a statement: the metric of its first test).
+        n, planned, diverged: seeds of the cell that has the fewest of those used.
         detail: one line: each test with its numbers, or what is missing.
-        sources: how many of the runs used are published and local.
+        sources: how many of the runs used are published and local; paths: their records.
+        inside: for fewer than three seeds at the paper's scale: whether all are within the tolerance of the value.
     """
 
     claim: Claim
     scale: str
-    verdict: str
-    detail: str
+    value: str | None
+    direction: str | None
     ours: Summary | None = None
+    n: int = 0
+    planned: int = 0
+    diverged: int = 0
+    detail: str = ""
     sources: dict[str, int] = field(default_factory=dict)
+    inside: bool | None = None
+    tested: tuple[Tested, ...] = ()
+    seeds: dict[str, dict[int, float]] = field(default_factory=dict)  # task/method metric -> seed -> value
+    paths: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    holds: bool | None  # None: not enough runs
-    detail: str
+def evaluate(settings: Settings, claims: Sequence[Claim] | None = None) -> list[Judgement]:
+    """A judgement per claim (default: all) at the paper's scale, and at the chosen one where it can say something.
 
-
-def read_reported() -> list[Reported]:
-    """The 112 published numbers, in the order of the file.
-
-    `addition_0.4pct` names the train fraction as well; it is the one our task of that name has.
+    At the chosen scale a claim stands where one of its cells is planned or has a record. The p-values of all
+    comparisons are adjusted together.
     """
-    with open(paths.config() / "reported_values.csv", newline="") as stream:
-        rows = [row | {"task": row["task"].partition("_")[0]} for row in csv.DictReader(stream)]
-    keys = ("table", "experiment", "task", "method", "metric", "value", "unit")
-    return [Reported(*(row[key] for key in keys)) for row in rows]
-
-
-def read_claims_file() -> ClaimsFile:
-    """config/claims.yaml, validated. UserError naming the key otherwise."""
-    values = yaml.safe_load((paths.config() / "claims.yaml").read_text())
-    try:
-        return ClaimsFile.model_validate(values)
-    except ValidationError as error:
-        raise UserError(f"config/claims.yaml: {one_line(error, ClaimsFile)}") from None
-
-
-def read_claims() -> list[Claim]:
-    """Every published number, then every statement."""
-    file = read_claims_file()
-    reported = read_reported()
-    claims = [_published(row, reported, file) for row in reported]
-    for s in file.statements:
-        tolerances = file.tolerances[s.experiment]
-        claims.append(Claim(s.id, s.place, s.statement, s.experiment, tuple(s.tests), s.why, tolerances))
-    repeated = [name for name, n in Counter(claim.id for claim in claims).items() if n > 1]
-    if repeated:
-        raise UserError(f"config/claims.yaml: {repeated[0]}: this id occurs more than once")
-    return claims
-
-
-def evaluate(settings: Settings, claims: Sequence[Claim] | None = None) -> list[Verdict]:
-    """One verdict per claim (default: all): at the paper's scale where it has records, else at the chosen one."""
-    records = _Records()
-    paper = settings.model_copy(update={"scale": "paper"})
-    verdicts = []
+    found = []
+    at_paper = _AtScale(settings.model_copy(update={"scale": "paper"}))
+    chosen = None if settings.scale == "paper" else _AtScale(settings)
     for claim in read_claims() if claims is None else claims:
-        at_paper = judge(claim, records.at(paper))
-        verdicts.append(at_paper if at_paper.verdict != NOT_RUN else judge(claim, records.at(settings)))
-    return verdicts
+        found.append(judge(claim, at_paper))
+        if chosen and claim.tests and chosen.speaks_of(claim):
+            found.append(judge(claim, chosen))
+    return _adjust(found)
 
 
-def count(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """How often each verdict occurs, all four named."""
-    found = Counter(verdict.verdict for verdict in verdicts)
-    return {name: found[name] for name in VERDICTS}
-
-
-def inconsistencies(reported: Sequence[Reported]) -> list[tuple[Reported, Reported]]:
-    """Pairs of published numbers for the same cell that differ by more than the rounding of their last digits."""
-    pairs = []
-    for i, first in enumerate(reported):
-        for second in reported[i + 1 :]:
-            same = (first.experiment, first.task, first.method, first.metric) == (
-                second.experiment, second.task, second.method, second.metric
-            )  # fmt: skip
-            if same and abs(Decimal(first.digits) - Decimal(second.digits)) > (_rounding(first) + _rounding(second)):
-                pairs.append((first, second))
-    return pairs
-
-
-class _Records:
-    """Cells read once, whatever number of claims use them."""
-
-    def __init__(self) -> None:
-        self._cells: dict[tuple[str, ...], list[Entry]] = {}
-
-    def at(self, settings: Settings) -> "_AtScale":
-        return _AtScale(self._cells, settings)
-
-
-@dataclass(frozen=True)
 class _AtScale:
-    cells: dict[tuple[str, ...], list[Entry]]
-    settings: Settings
+    """The cells of one scale, each read once, whatever number of claims use it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._cells: dict[tuple[str, str, str], list[Entry]] = {}
+        self._planned = {(r.experiment, r.task, r.method_variant) for r in planned_runs("all", settings)}
 
     def cell(self, experiment: str, task: str, method: str) -> list[Entry]:
-        key = (self.settings.scale, experiment, task, method)
-        if key not in self.cells:
-            self.cells[key] = load_cell(experiment, task, method, self.settings)
-        return self.cells[key]
+        key = (experiment, task, method)
+        if key not in self._cells:
+            self._cells[key] = load_cell(*key, self.settings)
+        return self._cells[key]
+
+    def of(self, claim: Claim) -> dict[tuple[str, str], list[Entry]]:
+        """(task, method) -> entries: every cell that the claim uses; that of its own number first."""
+        keys = [(claim.reported.task, claim.reported.method)] if claim.reported else []
+        keys += [(test.task, method) for test in claim.tests for method in test.methods]
+        return {key: self.cell(claim.experiment, *key) for key in dict.fromkeys(keys)}
+
+    def speaks_of(self, claim: Claim) -> bool:
+        """Whether any of the claim's cells is planned at this scale, or has a record."""
+        return any(
+            (claim.experiment, *key) in self._planned or any(entry.record for entry in entries)
+            for key, entries in self.of(claim).items()
+        )
 
 
-def judge(claim: Claim, records: _AtScale) -> Verdict:
-    """The verdict on a claim at one scale, from the records that are there.
-
-    Smoke runs prove nothing: `not run`. At the reduced scale, which is another experiment than the paper's,
-    `direction only` is the best there is, and numbers are never compared. At the paper's scale a statement is
-    `reproduced` when its tests hold, a number when it is within its tolerance as well; a cell with a diverged run is
-    never `reproduced`.
-    """
+def judge(claim: Claim, records: _AtScale) -> Judgement:
+    """What the records of one scale say of a claim. Smoke runs prove nothing."""
     scale = records.settings.scale
-    keys = [(test.task, method) for test in claim.tests for method in _methods(test)]
-    used = {key: records.cell(claim.experiment, *key) for key in keys}
-    ours = None
-    if claim.reported:
-        key = (claim.reported.task, claim.reported.method)
-        used[key] = records.cell(claim.experiment, *key)
-        ours = summary(used[key], claim.reported.metric)
-    elif claim.tests:
-        ours = summary(used[claim.tests[0].task, claim.tests[0].method], claim.tests[0].metric)
-    sources = dict(Counter(entry.source for entries in used.values() for entry in entries if entry.record))
-    verdict = Verdict(claim, scale, NOT_RUN, "", ours, sources)
-
-    if not all(any(entry.record for entry in entries) for entries in used.values()):
-        empty = next(key for key, entries in used.items() if not any(entry.record for entry in entries))
-        return replace(verdict, detail=f"no record of {claim.experiment}/{'/'.join(empty)}")
+    used = records.of(claim)
+    entries = [entry for members in used.values() for entry in members]
+    tested = tuple(Tested(test, _decide(test, used, claim)) for test in claim.tests)
+    direction = combine([t.outcome for t in tested if not t.decision.out]) if tested else None
+    details = [t.detail for t in tested]
+    value, inside = None, None
+    if claim.reported and scale == "paper":
+        decision = _value(claim, used)
+        value, inside = decision.outcome, decision.inside
+        details.insert(0, f"value: {decision.detail}")
     if scale == "smoke":
-        return replace(verdict, detail="smoke runs prove nothing")
-    if scale == "reduced" and not claim.tests:
-        return replace(verdict, detail="no known solution to compare with below the paper's scale")
-
-    outcomes = [_test(test, used, claim.tolerances) for test in claim.tests]
-    details = [outcome.detail for outcome in outcomes]
-    diverged = sum(entry.status == "diverged" for entries in used.values() for entry in entries)
-    if diverged:
-        details.append(f"{diverged} diverged")
-    holds = all(outcome.holds for outcome in outcomes)
-    if any(outcome.holds is None for outcome in outcomes):
-        return replace(verdict, verdict=NOT_REPRODUCED if diverged else NOT_RUN, detail="; ".join(details))
-
-    within = scale == "paper"
-    if within and claim.reported and ours:
-        tolerance = claim.tolerances[claim.reported.metric].at(claim.reported.value)
-        within = abs(ours.mean - claim.reported.value) <= tolerance
-        details.append(f"{'within' if within else 'outside'} {claim.reported.digits} ± {tolerance:.3g}")
-    name = NOT_REPRODUCED
-    if holds and within and not diverged:
-        name = REPRODUCED
-    elif holds and claim.tests:
-        name = DIRECTION_ONLY
-    return replace(verdict, verdict=name, detail="; ".join(details))
+        direction, details = direction and NOT_TESTED, ["smoke runs prove nothing"]
+    task, method, metric = _counterpart(claim)
+    ours = summary(used[task, method], metric)
+    fewest = min(used.values(), key=lambda members: sum(entry.status == "completed" for entry in members))
+    return Judgement(
+        claim, scale, value, direction, ours,
+        n=sum(entry.status == "completed" for entry in fewest),
+        planned=len(fewest),
+        diverged=sum(diverged(members) for members in used.values()),
+        detail="; ".join(details),
+        sources=dict(Counter(entry.source for entry in entries if entry.record)),
+        inside=inside,
+        tested=tested,
+        seeds=_seeds(claim, used),
+        paths=tuple(sorted(str(entry.resolved.path.relative_to(paths.root())) for entry in entries if entry.record)),
+    )  # fmt: skip
 
 
-def summary(entries: Sequence[Entry], metric: str) -> Summary:
-    """A metric of one cell over its planned seeds."""
-    values = list(by_seed(entries, metric).values())
-    return summarise(values, planned=len(entries), diverged=sum(entry.status == "diverged" for entry in entries))
+def _counterpart(claim: Claim) -> tuple[str, str, str]:
+    of = claim.reported or claim.tests[0]
+    return of.task, of.method, of.metric
 
 
-def _published(row: Reported, reported: Sequence[Reported], file: ClaimsFile) -> Claim:
-    try:
-        tolerance = file.tolerances[row.experiment][row.metric]
-    except KeyError:
-        raise UserError(f"config/claims.yaml: tolerances: {row.experiment}: {row.metric} is missing") from None
-    tests: list[Band | Comparison] = []
-    why = tolerance.why
-    if row.method == "default":
-        for known in file.known_solutions.get(row.experiment, []):
-            if (known.task, known.metric) == (row.task, row.metric):
-                tests.append(Band(method=row.method, **known.model_dump(exclude={"why"})))
-                why = f"{known.why} {why}"
-    else:
-        other = _default_row(row, reported)
-        expected = _direction(row.value - other.value, tolerance.at(other.value))
-        tests.append(Comparison(task=row.task, method=row.method, metric=row.metric, than="default", expected=expected))
-    statement = f"{row.task}, {row.method}: {row.metric} {row.digits} ({row.unit})"
-    tolerances = file.tolerances[row.experiment]
-    return Claim(row.id, f"Table {row.table[1:]}", statement, row.experiment, tuple(tests), why, tolerances, row)
+def _seeds(claim: Claim, used: Cells) -> dict[str, dict[int, float]]:
+    wanted = [_counterpart(claim)]
+    wanted += [(test.task, method, test.metric) for test in claim.tests for method in test.methods]
+    return {f"{task}/{method} {metric}": by_seed(used[task, method], metric) for task, method, metric in wanted}
 
 
-def _default_row(row: Reported, reported: Sequence[Reported]) -> Reported:
-    """The Default number a published number stands beside: of its own table."""
-    key = (row.table, row.experiment, row.task, "default", row.metric)
-    return next(r for r in reported if (r.table, r.experiment, r.task, r.method, r.metric) == key)
+def _value(claim: Claim, used: Cells) -> Decision:
+    reported = claim.reported
+    assert reported is not None
+    entries = used[reported.task, reported.method]
+    return decide_value(
+        list(by_seed(entries, reported.metric).values()),
+        reported.value,
+        half_unit=float(reported.half_unit),
+        tolerance=claim.tolerances[reported.metric].at(reported.value),
+        axis=axis_of(reported.metric),
+        diverged=diverged(entries),
+    )
 
 
-def _direction(difference: float, margin: float) -> Expected:
-    if abs(difference) <= margin:
-        return "equal"
-    return "greater" if difference > 0 else "less"
-
-
-def _rounding(row: Reported) -> Decimal:
-    exponent = Decimal(row.digits).as_tuple().exponent
-    return Decimal(5).scaleb(int(exponent) - 1)
-
-
-def _methods(test: Band | Comparison) -> tuple[str, ...]:
-    return (test.method, test.than) if isinstance(test, Comparison) else (test.method,)
-
-
-def _test(test: Band | Comparison, used: Cells, tolerances: dict[str, Tolerance]) -> _Outcome:
-    entries = used[test.task, test.method]
-    name = f"{test.task} {test.method} {test.metric}"
+def _decide(test: Band | Comparison, used: Cells, claim: Claim) -> Decision:
+    cells = [used[test.task, method] for method in test.methods]
+    for method, entries in zip(test.methods, cells, strict=True):
+        if not any(entry.record for entry in entries):
+            return Decision(NOT_TESTED, f"no record of {claim.experiment}/{test.task}/{method}")
+        if _prior_was_not_there(test.metric, entries):
+            return Decision(NOT_TESTED, f"the prior of {method} was not there", out=True)
+    failed = sum(diverged(entries) for entries in cells)
+    axis = axis_of(test.metric)
     if isinstance(test, Band):
-        values = list(by_seed(entries, test.metric).values())
-        unit = 1.0 if test.reference is None else reference(entries, test.reference)
-        if not values or unit is None:
-            return _Outcome(None, f"{name}: no value")
-        low, high = _reach(values)
-        holds = test.low * unit <= low and high <= test.high * unit
-        band = f"[{test.low * unit:.4g}, {test.high * unit:.4g}]"
-        return _Outcome(holds, f"{name} {_interval(values)} {'in' if holds else 'not in'} {band}")
-
-    right = by_seed(used[test.task, test.than], test.metric)
-    difference = paired_difference(by_seed(entries, test.metric), right)
-    name = f"{name} - {test.than}"
-    if difference.n == 0:
-        return _Outcome(None, f"{name}: no pair of seeds")
-    if test.metric not in tolerances:
+        values = list(by_seed(cells[0], test.metric).values())
+        unit = 1.0 if test.reference is None else reference(cells[0], test.reference)
+        if unit is None:
+            return Decision(NOT_TESTED, f"no {test.reference} in its records")
+        return decide_band(values, test.low * unit, test.high * unit, axis=axis, diverged=failed)
+    if test.metric not in claim.tolerances and test.expected == "equal":
         raise UserError(f"config/claims.yaml: tolerances: {test.metric} is missing, but a statement compares it")
-    margin = tolerances[test.metric].at(sum(right.values()) / len(right))
-    low, high = _reach(difference.values)
-    # Without an interval a difference has to be larger than what counts as no difference.
-    least = 0.0 if difference.n >= ENOUGH else margin
-    holds = {"less": high < -least, "greater": low > least, "equal": -margin <= low and high <= margin}[test.expected]
-    expected = f"equal within {margin:.3g}" if test.expected == "equal" else test.expected
-    detail = f"{name} = {_interval(difference.values)} {'is' if holds else 'is not'} {expected}"
-    return _Outcome(holds, detail)
+    found = difference(cells[0], cells[1], test.metric)
+    margin = math.nan
+    if test.expected == "equal" and found.n:
+        other = mean_of(list(by_seed(cells[1], test.metric).values()), axis)
+        margin = claim.tolerances[test.metric].at(other)
+        if axis.is_log:
+            margin = math.log1p(margin / other)
+    return decide_direction(found, test.expected, margin=margin, diverged=failed)
 
 
-def _reach(values: Sequence[float]) -> tuple[float, float]:
-    """What must pass a test: the 95 % interval, or every single value where there are too few for one."""
-    return t_interval(values) if len(values) >= ENOUGH else (min(values), max(values))
+def _prior_was_not_there(metric: str, entries: Sequence[Entry]) -> bool:
+    """A test of what is retained has nothing to say of runs that started without the prior."""
+    finished = any(entry.status == "completed" for entry in entries)
+    return metric.endswith("_retention") and finished and not by_seed(entries, metric)
 
 
-def _interval(values: Sequence[float]) -> str:
-    mean = sum(values) / len(values)
-    if len(values) < ENOUGH:
-        return f"{mean:.4g} (n = {len(values)})"
-    low, high = t_interval(values)
-    return f"{mean:.4g} [{low:.4g}, {high:.4g}] (n = {len(values)})"
+def _adjust(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """The same with adjusted p-values; a comparison that several claims make counts once."""
+    ps: dict[tuple[str, ...], float] = {}
+    for j in judgements:
+        for t in j.tested:
+            if math.isfinite(t.decision.p) and j.direction != NOT_TESTED:
+                ps[same_test(j, t)] = t.decision.p
+    by_key = dict(zip(ps, adjusted(list(ps.values())), strict=True))
+    return [
+        replace(j, tested=tuple(replace(t, p_adjusted=by_key.get(same_test(j, t), math.nan)) for t in j.tested))
+        for j in judgements
+    ]
 
 
-def row(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as a flat row of claims.csv."""
-    claim, ours = verdict.claim, verdict.ours
-    return {
-        "id": claim.id,
-        "place": claim.place,
-        "statement": claim.statement,
-        "published": claim.reported.digits if claim.reported else "",
-        "scale": verdict.scale,
-        "mean": "" if ours is None or math.isnan(ours.mean) else repr(ours.mean),
-        "low": "" if ours is None or math.isnan(ours.low) else repr(ours.low),
-        "high": "" if ours is None or math.isnan(ours.high) else repr(ours.high),
-        "n": ours.n if ours else 0,
-        "planned": ours.planned if ours else 0,
-        "diverged": ours.diverged if ours else 0,
-        "verdict": verdict.verdict,
-        "detail": verdict.detail,
-        "sources": ", ".join(f"{n} {name}" for name, n in sorted(verdict.sources.items())),
-        "why": claim.why,
-    }
+def same_test(judgement: Judgement, tested: Tested) -> tuple[str, ...]:
+    """What two claims have in common that make the same test at the same scale."""
+    return judgement.scale, judgement.claim.experiment, tested.test.model_dump_json()

@@ -3,24 +3,27 @@
 config/interventions.yaml groups the interventions and says what each explanation predicts.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from maskprior import paths
-from maskprior.analysis.aggregate import Summary, summarise, t_interval
-from maskprior.analysis.claims import ENOUGH
+from maskprior.analysis.aggregate import ENOUGH, Summary, interval, summarise
+from maskprior.analysis.measured import diverged, summary
 from maskprior.analysis.records import Entry, by_seed
 from maskprior.config.base import Section
 from maskprior.errors import UserError
 
-HOLDS, FAILS, OPEN, NOT_RUN = OUTCOMES = ("holds", "fails", "open", "not run")
+HOLDS, FAILS, OPEN, NOT_TESTED = OUTCOMES = ("holds", "fails", "open", "not tested")
 SURVIVES, REFUTED = "survives", "refuted"
-VERDICTS = (SURVIVES, REFUTED, OPEN, NOT_RUN)
+VERDICTS = (SURVIVES, REFUTED, OPEN, NOT_TESTED)
+# Where the baseline keeps, or has lost, less than this share, there is nothing that a change could take or give back.
+SOMETHING = 0.25
 FILE = "interventions.yaml"
 
 Level = Literal["parameter", "map", "function"]
@@ -29,18 +32,37 @@ LEFT = {"parameter": "gap_retention", "map": "strength_retention", "function": "
 
 
 class Prediction(Section):
-    """How much of the prior a cell has left at a level when training ends: at least, or below, a share."""
+    """What one change does to the prior when training ends, as a share of what its baseline keeps, or has lost, there.
+
+    `of: kept`: left / left of the baseline's. `of: lost`: (left - baseline's) / (1 - baseline's), what the change gives
+    back. The baseline is the cell's method without the variant, paired by seed. `confound`: what else the change does;
+    predictions that share one count once.
+    """
 
     cell: str
     level: Level
+    of: Literal["kept", "lost"]
     at_least: float | None = Field(None, gt=0, lt=1)
     below: float | None = Field(None, gt=0, lt=1)
+    confound: str | None = None
 
     @model_validator(mode="after")
     def _one_side(self) -> Self:
         if (self.at_least is None) == (self.below is None):
             raise ValueError(f"{self.cell}: {self.level}: give either at_least or below")
+        if "+" not in self.cell:
+            raise ValueError(f"{self.cell}: changes nothing, so it has no baseline")
         return self
+
+    @property
+    def baseline(self) -> str:
+        return self.cell.partition("+")[0]
+
+    def share(self, left: float, baseline: float) -> float:
+        """NaN where this seed's baseline leaves nothing to divide by."""
+        whole = baseline if self.of == "kept" else 1 - baseline
+        gained = left if self.of == "kept" else left - baseline
+        return gained / whole if whole > 0 else math.nan
 
     def test(self, low: float, high: float) -> str:
         """`holds` where all of [low, high] lies on the predicted side, `fails` where none of it does, else `open`."""
@@ -67,28 +89,40 @@ class Group(Section):
 
 @dataclass(frozen=True)
 class Tested:
-    """A prediction and what the runs say: what is left of the prior, over the completed seeds that had one."""
+    """A prediction and what the runs say.
+
+    Attributes:
+        left, baseline: what is left of the prior in the cell and in its baseline, over the seeds that had one.
+        share: what the prediction is about, over the seeds that both have.
+        why: why it is not tested, or open though the interval would decide; empty otherwise.
+    """
 
     prediction: Prediction
     left: Summary
+    baseline: Summary
+    share: Summary
     outcome: str
+    why: str = ""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """An explanation on one task. `verdict`: survives, refuted, open or not run."""
+    """An explanation on one task. `verdict`: survives, refuted, open or not tested."""
 
     explanation: Explanation
     tested: tuple[Tested, ...]
 
     @property
     def verdict(self) -> str:
-        outcomes = {tested.outcome for tested in self.tested}
+        """Refuted by one prediction that fails. It takes two that hold, without a confound in common, to survive."""
+        asked = [tested for tested in self.tested if tested.outcome != NOT_TESTED]
+        outcomes = {tested.outcome for tested in asked}
         if FAILS in outcomes:
             return REFUTED
-        if outcomes == {HOLDS}:
+        independent = {tested.prediction.confound or tested.prediction.cell for tested in asked}
+        if outcomes == {HOLDS} and len(independent) >= 2:
             return SURVIVES
-        return NOT_RUN if outcomes == {NOT_RUN} else OPEN
+        return OPEN if asked else NOT_TESTED
 
 
 def read_groups() -> list[Group]:
@@ -121,19 +155,28 @@ def judge(groups: Sequence[Group], cells: Mapping[str, Sequence[Entry]]) -> list
     """Every explanation of which a task's cells test something, in the order of the file."""
     found = []
     for explanation in (explanation for group in groups for explanation in group.explanations):
-        tested = tuple(_tested(p, cells[p.cell]) for p in explanation.predictions if p.cell in cells)
+        tested = tuple(
+            _tested(p, cells[p.cell], cells.get(p.baseline, ())) for p in explanation.predictions if p.cell in cells
+        )
         if tested:
             found.append(Judged(explanation, tested))
     return found
 
 
-def _tested(prediction: Prediction, entries: Sequence[Entry]) -> Tested:
-    values = list(by_seed(entries, LEFT[prediction.level]).values())
-    diverged = sum(entry.status == "diverged" for entry in entries)
-    summary = summarise(values, planned=len(entries), diverged=diverged)
+def _tested(prediction: Prediction, entries: Sequence[Entry], baseline: Sequence[Entry]) -> Tested:
+    metric = LEFT[prediction.level]
+    left, base = (by_seed(members, metric) for members in (entries, baseline))
+    pairs = [prediction.share(left[seed], base[seed]) for seed in sorted(left.keys() & base.keys())]
+    shares = [share for share in pairs if math.isfinite(share)]
+    share = summarise(shares, planned=len(entries), diverged=0)
+    found = Tested(prediction, summary(entries, metric), summary(baseline, metric), share, NOT_TESTED)
     if entries[0].run.scale == "smoke" or not any(entry.record for entry in entries):
-        return Tested(prediction, summary, NOT_RUN)  # smoke runs prove nothing
-    if diverged or not values:
-        return Tested(prediction, summary, OPEN)
-    low, high = t_interval(values) if len(values) >= ENOUGH else (min(values), max(values))
-    return Tested(prediction, summary, prediction.test(low, high))
+        return replace(found, why="no record")  # smoke runs prove nothing
+    if diverged(entries) or diverged(baseline):
+        return replace(found, outcome=OPEN, why="a run diverged")
+    there = found.baseline.mean if prediction.of == "kept" else 1 - found.baseline.mean
+    if not there >= SOMETHING:  # also where no baseline has run
+        return replace(found, why=f"the baseline has {prediction.of} nothing to speak of")
+    if len(shares) < ENOUGH:
+        return replace(found, outcome=OPEN, why="fewer than three seeds")
+    return replace(found, outcome=prediction.test(*interval(shares)))

@@ -5,7 +5,7 @@ Letters: S sample times of the persistence arrays, L layers, H heads, T points o
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,39 +108,33 @@ def half_life(steps: Array, retained: Array) -> HalfLife:
     return HalfLife("reached", t0 + share * (t1 - t0), t0, t1)
 
 
-def function_level(arrays: Mapping[str, Array], task: str) -> tuple[Array, Array]:
-    """Steps and F(t), both of shape (T): how much of the target the network says on unseen inputs.
+def function_level(arrays: Mapping[str, Array], task: str, dimension: int | None = None) -> tuple[Array, Array]:
+    """Steps and F(t), both of shape (T): how much of the target the network says on unseen inputs, 0 to 1.
 
-    F = (a - b) / (100 - b), not below 0: a is the accuracy on unseen inputs in percent, b what a network without the
-    prior is known to score there (FUNCTIONS). 1: all unseen inputs right. NaN throughout where no such accuracy is
-    traced.
+    F = 1 - sqrt(L / L0), not below 0: L is the mean squared error on unseen inputs, L0 that of a network without the
+    prior, the interpolator clipped to the target's range. 1: all unseen inputs exactly right. For arithmetic F is the
+    share of held-out results that are right. NaN throughout where neither is traced.
     """
     steps = arrays["trace/step"]
-    for name, known in FUNCTIONS.items():
-        if name in arrays:
-            accuracy, base = np.asarray(arrays[name], dtype=np.float64), known(task)
-            return steps, np.maximum((accuracy - base) / (100 - base), 0.0)
+    if dimension is not None and "trace/unseen_loss" in arrays:
+        loss = np.asarray(arrays["trace/unseen_loss"], dtype=np.float64)
+        return steps, np.maximum(1 - np.sqrt(loss / clipped_interpolator_loss(task, dimension)), 0.0)
+    if "trace/sequence_accuracy" in arrays:
+        return steps, np.asarray(arrays["trace/sequence_accuracy"], dtype=np.float64) / 100
     return steps, np.full(len(steps), np.nan)
 
 
 @functools.cache
-def clipped_interpolator_accuracy(task: str) -> float:
-    """Accuracy (|error| < 0.5, percent) on a task's unseen inputs of the interpolator clipped to the target's range.
+def clipped_interpolator_loss(task: str, dimension: int) -> float:
+    """Mean squared error on a task's unseen inputs of the interpolator clipped to the target's range.
 
-    0 for 2parity, cyclic3 and threesym; 50 for majority3, where it is x2. Counted on a cube of nine bits.
+    4 for 2parity, where it answers -1 and the target is 1.
     """
-    x = boolean.cube(9)
+    x = boolean.cube(dimension)
     target = boolean.target(task, x)
     unseen = ~boolean.seen(task, x)
     predicted = boolean.interpolator(task, x).clip(target.min(), target.max())
-    return float(100 * (np.abs(predicted - target) < 0.5)[unseen].mean())
-
-
-# The accuracy that stands for the function in a run's trace, and what a network without the prior scores in it.
-FUNCTIONS: dict[str, Callable[[str], float]] = {
-    "trace/unseen_accuracy": clipped_interpolator_accuracy,
-    "trace/sequence_accuracy": lambda task: 0.0,
-}
+    return float(((predicted - target)[unseen] ** 2).mean())
 
 
 def function_half_life(steps: Array, level: Array) -> HalfLife:
@@ -156,9 +150,9 @@ def function_half_life(steps: Array, level: Array) -> HalfLife:
     return half_life(np.asarray(steps)[best:], np.asarray(level)[best:] / level[best])
 
 
-def function_scalars(arrays: Mapping[str, Array], task: str) -> dict[str, float]:
+def function_scalars(arrays: Mapping[str, Array], task: str, dimension: int | None = None) -> dict[str, float]:
     """F at its best moment and at the end, as metrics of a run; nothing where it is undefined."""
-    level = function_level(arrays, task)[1]
+    level = function_level(arrays, task, dimension)[1]
     if not np.isfinite(level).any():
         return {}
     return {"function_best": float(np.nanmax(level)), "function_final": float(level[-1])}

@@ -49,7 +49,13 @@ class Entry:
         if self.record is None or self.status != "completed":
             return {}
         measured = {name: value for name, value in self.record.metrics.items() if value is not None}
-        return measured | persistence.scalars(self.arrays) | persistence.function_scalars(self.arrays, self.run.task)
+        function = persistence.function_scalars(self.arrays, self.run.task, self.dimension)
+        return measured | persistence.scalars(self.arrays) | function
+
+    @property
+    def dimension(self) -> int | None:
+        """Of the cube that a Boolean run is tested on."""
+        return self.record.config.get("dimension") if self.record else None
 
     @property
     def reference(self) -> dict[str, float]:

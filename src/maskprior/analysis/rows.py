@@ -1,12 +1,13 @@
-"""The rows of any results table: what the paper prints for a cell, what we measured, and the verdicts."""
+"""The rows of any results table: what the paper prints for a cell, what we measured, and what it says."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from maskprior.analysis.aggregate import Difference, Summary, paired_difference
-from maskprior.analysis.claims import Verdict, summary
+from maskprior.analysis.aggregate import Difference, Summary
+from maskprior.analysis.claims import Judgement
+from maskprior.analysis.measured import difference, summary
 from maskprior.analysis.published import METRICS
-from maskprior.analysis.records import Entry, by_seed, cells, load_target, sources
+from maskprior.analysis.records import Entry, cells, load_target, sources
 from maskprior.config.settings import Settings
 
 # The prior before training: the attention map's alignment with the pattern, and the mass that the query-key weights put
@@ -19,8 +20,9 @@ class Row:
     """One cell of a table at one scale, all its numbers, and what the paper prints there.
 
     Attributes:
-        published: metric -> digits as printed; verdicts: metric -> verdict; both only where the paper has a number.
-        measured: metric -> summary; differences: metric -> the cell minus Default, paired by seed (not for Default).
+        published: metric -> digits as printed; judged: metric -> what this scale says of it; both only where the paper
+            has a number.
+        measured: metric -> summary; differences: metric -> the cell against Default, paired by seed (not for Default).
         reference: what known solutions score; empty before any run is there.
     """
 
@@ -29,7 +31,7 @@ class Row:
     method: str
     scale: str
     published: dict[str, str]
-    verdicts: dict[str, str]
+    judged: dict[str, Judgement]
     measured: dict[str, Summary]
     differences: dict[str, Difference]
     reference: dict[str, float]
@@ -37,7 +39,12 @@ class Row:
 
 
 def table_rows(
-    table: str, experiment: str, settings: Settings, verdicts: Sequence[Verdict], *, more_metrics: Sequence[str] = ()
+    table: str,
+    experiment: str,
+    settings: Settings,
+    judgements: Sequence[Judgement],
+    *,
+    more_metrics: Sequence[str] = (),
 ) -> list[Row]:
     """The rows of the paper's table `T<n>`, whose runs are those of the target `table<n>`, for one experiment.
 
@@ -46,11 +53,13 @@ def table_rows(
     (METRICS) and `more_metrics`.
     """
     metrics = (*METRICS[experiment], *more_metrics)
-    by_cell: dict[tuple[str, str, str], Verdict] = {}
-    for verdict in verdicts:
-        r = verdict.claim.reported
+    judged: dict[tuple[str, ...], Judgement] = {}
+    printed: dict[tuple[str, ...], str] = {}
+    for judgement in judgements:
+        r = judgement.claim.reported
         if r and (r.table, r.experiment) == (table, experiment):
-            by_cell[r.task, r.method, r.metric] = verdict
+            judged[r.task, r.method, judgement.scale, r.metric] = judgement
+            printed[r.task, r.method, r.metric] = r.digits
     at_scale = _cells(table, experiment, settings)
     paper: dict[tuple[str, str], list[Entry]] = {}
     if settings.scale != "paper":
@@ -59,10 +68,10 @@ def table_rows(
     for task, method in dict.fromkeys([*at_scale, *paper]):
         planned = (task, method) in at_scale
         if planned:
-            found.append(_row(task, method, at_scale, by_cell, metrics))
+            found.append(_row(task, method, at_scale, printed, judged, metrics))
         members = paper.get((task, method), [])
         if any(entry.record for entry in members) or not planned:
-            found.append(_row(task, method, paper, by_cell, metrics))
+            found.append(_row(task, method, paper, printed, judged, metrics))
     order = list(dict.fromkeys(row.task for row in found))
     return sorted(found, key=lambda row: order.index(row.task))
 
@@ -89,23 +98,16 @@ def _row(
     task: str,
     method: str,
     by_cell: dict[tuple[str, str], list[Entry]],
-    verdicts: dict[tuple[str, str, str], Verdict],
+    printed: dict[tuple[str, ...], str],
+    judged: dict[tuple[str, ...], Judgement],
     metrics: Sequence[str],
 ) -> Row:
     entries = by_cell[task, method]
     run = entries[0].run
-    here = {metric: verdicts[task, method, metric] for metric in metrics if (task, method, metric) in verdicts}
-    published = {metric: v.claim.reported.digits for metric, v in here.items() if v.claim.reported}
-    # A verdict is given at one scale: the other row of the cell has none of its own.
-    judged = {metric: v.verdict for metric, v in here.items() if v.scale == run.scale}
+    published = {m: printed[task, method, m] for m in metrics if (task, method, m) in printed}
+    here = {m: judged[task, method, run.scale, m] for m in metrics if (task, method, run.scale, m) in judged}
     measured = {metric: summary(entries, metric) for metric in metrics}
     default = by_cell.get((task, "default"), [])
-    differences = {
-        metric: paired_difference(by_seed(entries, metric), by_seed(default, metric))
-        for metric in metrics
-        if method != "default"
-    }
+    differences = {m: difference(entries, default, m) for m in metrics if method != "default"}
     known = {name: value for entry in reversed(entries) for name, value in entry.reference.items()}
-    return Row(
-        run.experiment, task, method, run.scale, published, judged, measured, differences, known, sources(entries)
-    )
+    return Row(run.experiment, task, method, run.scale, published, here, measured, differences, known, sources(entries))

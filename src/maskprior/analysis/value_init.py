@@ -7,8 +7,9 @@ and what W_V W_O do is the difference between the two.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from maskprior.analysis.aggregate import Difference, paired_difference
-from maskprior.analysis.records import Entry, by_seed, cells, load_target
+from maskprior.analysis.aggregate import Difference
+from maskprior.analysis.measured import difference
+from maskprior.analysis.records import Entry, cells, load_target
 from maskprior.config.settings import Settings
 from maskprior.runs.spec import make_run, resolve
 
@@ -42,4 +43,4 @@ def value_effect(design: Design, prior: str) -> Difference:
 
 
 def _difference(design: Design, cell: tuple[str, str], other: tuple[str, str]) -> Difference:
-    return paired_difference(*(by_seed(design.get(key, ()), METRIC) for key in (cell, other)))
+    return difference(design.get(cell, ()), design.get(other, ()), METRIC)

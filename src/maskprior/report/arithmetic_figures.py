@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from maskprior.analysis.aggregate import Summary, summarise
-from maskprior.analysis.claims import summary
+from maskprior.analysis.axes import PERCENT
+from maskprior.analysis.measured import summary
 from maskprior.analysis.published import METRICS
 from maskprior.analysis.records import Entry, cells
 from maskprior.datasets.arithmetic import OUTPUT_DIGITS
@@ -41,7 +42,7 @@ def by_place(entries: Sequence[Entry], array: str) -> list[Summary]:
     diverged = sum(entry.status == "diverged" for entry in entries)
     columns = np.stack(done).T if done else np.empty((0, 0))
     return [
-        summarise([float(v) for v in column if np.isfinite(v)], planned=len(entries), diverged=diverged)
+        summarise([float(v) for v in column if np.isfinite(v)], planned=len(entries), diverged=diverged, axis=PERCENT)
         for column in columns
     ]
 

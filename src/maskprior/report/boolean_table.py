@@ -1,13 +1,14 @@
-"""Tables 1 and 4: what the paper prints, what we measured, and the verdict, as LaTeX (booktabs) and csv."""
+"""Tables 1 and 4: what the paper prints, what we measured, and what it says, as LaTeX (booktabs) and csv."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from maskprior.analysis.claims import Verdict
+from maskprior.analysis.claims import Judgement
 from maskprior.analysis.published import METRICS as ALL_METRICS
 from maskprior.analysis.rows import PRIOR_IN_MAP, PRIOR_IN_WEIGHTS, Row, source_text, table_rows
 from maskprior.config.settings import Settings
+from maskprior.report.outcomes import cell_columns, direction_mark, outcome_columns, value_mark
 from maskprior.report.output import NOTHING, VARIANTS, interval, method_name, note, number, seeds, task_name
 from maskprior.runs.spec import make_run, resolve
 
@@ -17,20 +18,20 @@ METRICS = ALL_METRICS["boolean"]
 BEST = "best_test_loss"
 
 
-def boolean_rows(table: str, settings: Settings, verdicts: Sequence[Verdict]) -> list[Row]:
+def boolean_rows(table: str, settings: Settings, judgements: Sequence[Judgement]) -> list[Row]:
     """The rows of Table 1 (`T1`) or 4 (`T4`), with the best loss during training and the prior before it."""
-    return table_rows(table, "boolean", settings, verdicts, more_metrics=(BEST, PRIOR_IN_MAP, PRIOR_IN_WEIGHTS))
+    return table_rows(table, "boolean", settings, judgements, more_metrics=(BEST, PRIOR_IN_MAP, PRIOR_IN_WEIGHTS))
 
 
 def boolean_latex(rows: Sequence[Row]) -> str:
-    """A booktabs table: task and method; published; ours with interval; best during training; n; prior; verdicts."""
+    """A booktabs table: task and method; published; ours with interval; best during training; n; prior; outcomes."""
     lines = [
-        r"\begin{tabular}{@{}llrrllrrrrcc@{}}",
+        r"\begin{tabular}{@{}llrrllrrrrcccc@{}}",
         r"\toprule",
         r" & & \multicolumn{2}{c}{published} & \multicolumn{2}{c}{ours, mean and interval} & best"
-        r" & & \multicolumn{2}{c}{prior at start} & \multicolumn{2}{c}{verdict} \\",
-        r"\cmidrule(lr){3-4}\cmidrule(lr){5-6}\cmidrule(lr){9-10}\cmidrule(l){11-12}",
-        r"task & method & loss & acc. & loss & accuracy & loss & seeds & map & weights & loss & acc. \\",
+        r" & & \multicolumn{2}{c}{prior at start} & \multicolumn{2}{c}{value} & \multicolumn{2}{c}{direction} \\",
+        r"\cmidrule(lr){3-4}\cmidrule(lr){5-6}\cmidrule(lr){9-10}\cmidrule(lr){11-12}\cmidrule(l){13-14}",
+        r"task & method & loss & acc. & loss & accuracy & loss & seeds & map & weights & loss & acc. & loss & acc. \\",
     ]
     controls = [row for row in rows if "+" in row.method]
     for task in dict.fromkeys(row.task for row in rows):
@@ -43,10 +44,10 @@ def boolean_latex(rows: Sequence[Row]) -> str:
         mdi = next((row.reference for row in own if row.reference), None)
         if mdi is not None:
             loss, accuracy = (number(mdi[f"mdi_{metric}"], metric) for metric in METRICS)
-            lines.append(rf" & \emph{{exact interpolator}} & & & {loss} & {accuracy} & & & & & & \\")
+            lines.append(rf" & \emph{{exact interpolator}} & & & {loss} & {accuracy} & & & & & & & & \\")
     for variant in dict.fromkeys(row.method.partition("+")[2] for row in controls):
         lines.append(r"\midrule")
-        lines.append(rf"\multicolumn{{12}}{{@{{}}l}}{{\emph{{Controls: {VARIANTS.get(variant, variant)}}}}} \\")
+        lines.append(rf"\multicolumn{{14}}{{@{{}}l}}{{\emph{{Controls: {VARIANTS.get(variant, variant)}}}}} \\")
         members = [row for row in controls if row.method.endswith(f"+{variant}")]
         lines += _latex_rows(members, {row.task: task_name(row.task) for row in members})
     lines += [r"\bottomrule", r"\end{tabular}"]
@@ -76,7 +77,8 @@ def _latex_row(row: Row, label: str, name: str) -> str:
         seeds(loss),
         number(row.measured[PRIOR_IN_MAP].mean, PRIOR_IN_MAP, digits=2),
         number(row.measured[PRIOR_IN_WEIGHTS].mean, PRIOR_IN_WEIGHTS, digits=2),
-        *(_verdict_mark(row, metric) for metric in METRICS),
+        *(value_mark(row.judged.get(metric)) for metric in METRICS),
+        *(direction_mark(row.judged.get(metric)) for metric in METRICS),
     ]
     return " & ".join(columns) + r" \\"
 
@@ -92,10 +94,6 @@ def _dimension(task: str, scale: str) -> int:
     return int(config.dimension)
 
 
-def _verdict_mark(row: Row, metric: str) -> str:
-    return rf"\verdict{{{row.verdicts[metric]}}}" if metric in row.verdicts else ""
-
-
 def boolean_frame(rows: Sequence[Row]) -> Any:
     """The same as a tidy pandas DataFrame: one row per cell, scale and metric, numbers in full precision."""
     import pandas as pd
@@ -107,14 +105,13 @@ def boolean_frame(rows: Sequence[Row]) -> Any:
             found.append(
                 {
                     "task": row.task, "dimension": _dimension(row.task, row.scale), "method": row.method,
-                    "scale": row.scale, "metric": metric,
-                    "published": row.published.get(metric, ""), "mean": s.mean, "low": s.low, "high": s.high,
-                    "median": s.median, "n": s.n, "planned": s.planned, "diverged": s.diverged,
+                    "metric": metric,
+                    **cell_columns(row, metric), "median": s.median,
                     "best_during_training": row.measured[BEST].mean if metric == "test_loss" else math.nan,
                     "prior_in_map": row.measured[PRIOR_IN_MAP].mean,
                     "prior_in_weights": row.measured[PRIOR_IN_WEIGHTS].mean,
                     "mdi": row.reference.get(f"mdi_{metric}"),
-                    "verdict": row.verdicts.get(metric, ""), "sources": source_text(row.sources),
+                    **outcome_columns(row, metric), "sources": source_text(row.sources),
                 }
             )  # fmt: skip
     return pd.DataFrame(found)

@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
 from maskprior.analysis import persistence
-from maskprior.analysis.aggregate import t_interval
+from maskprior.analysis.aggregate import bands
+from maskprior.analysis.axes import COSINE, LOG, PLAIN, SHARE, Axis
 from maskprior.analysis.records import Entry, experiment_of, panels
 from maskprior.datasets import boolean
 from maskprior.patterns import arithmetic as arithmetic_patterns
@@ -258,7 +259,7 @@ def level(name: str) -> Series:
 
     def read(entry: Entry) -> tuple[Array, Array]:
         if name == "function":
-            return persistence.function_level(entry.arrays, entry.run.task)
+            return persistence.function_level(entry.arrays, entry.run.task, entry.dimension)
         array = "map" if name == "map" else parameter_level(entry.run.method)
         return entry.arrays["persistence/step"], persistence.alignment(entry.arrays, array)
 
@@ -270,7 +271,7 @@ def learning_curves(entries: Sequence[Entry], tasks: Sequence[str], methods: Seq
     figure, axes = _grid(2, entries, tasks)
     for column, (task, _, members) in enumerate(panels(entries, tasks)):
         _curves(axes[0, column], members, methods, trace("unseen_mean_prediction"))
-        _curves(axes[1, column], members, methods, trace("test_loss"))
+        _curves(axes[1, column], members, methods, trace("test_loss"), LOG)
         x = boolean.cube(6)
         x = x[~boolean.seen(task, x)]
         means = {"target": boolean.target(task, x).mean(), "interpolator": boolean.interpolator(task, x).mean()}
@@ -297,11 +298,11 @@ def three_levels(entries: Sequence[Entry], tasks: Sequence[str], methods: Sequen
     for row, (name, label) in enumerate(labels.items()):
         for column, (_, _, members) in enumerate(panels(entries, tasks)):
             ax = axes[row, column]
-            _curves(ax, members, methods, level(name))
+            _curves(ax, members, methods, level(name), SHARE if name == "function" else COSINE)
             ax.set_ylim(-0.15, 1.08)
             ax.axhline(0, color="0.8", linewidth=0.6, zorder=0)
             ax.axhline(1, color="0.8", linewidth=0.6, zorder=0)
-        axes[row, 0].set_ylabel(f"{label}\n{'share right F(t)' if name == 'function' else 'alignment c(t)'}")
+        axes[row, 0].set_ylabel(f"{label}\n{'function F(t)' if name == 'function' else 'alignment c(t)'}")
     return _finish(figure, axes, methods)
 
 
@@ -321,7 +322,7 @@ def _title(task: str, scale: str, entries: Sequence[Entry]) -> str:
     return task_name(task) if scale == entries[0].run.scale else f"{task_name(task)}\n({scale}'s scale)"
 
 
-def _curves(ax: Axes, entries: Sequence[Entry], methods: Sequence[str], read: Series) -> None:
+def _curves(ax: Axes, entries: Sequence[Entry], methods: Sequence[str], read: Series, axis: Axis = PLAIN) -> None:
     """Mean over the completed seeds, with the 95 % interval as a band; step 0 stands at 1/2 of the logarithmic axis."""
     for method in methods:
         runs = [read(e) for e in entries if e.run.method_variant == method and e.status == "completed"]
@@ -334,10 +335,9 @@ def _curves(ax: Axes, entries: Sequence[Entry], methods: Sequence[str], read: Se
         style = {"color": COLOURS.get(method, "0.5"), "linestyle": DASHES.get(method, "solid")}
         # The fixed mask often coincides with the mask: a broad line behind it stays visible.
         front, width = {"mask": (3, 1.2), "mask_fixed": (1.5, 2.8)}.get(method, (2, 1.2))
-        ax.plot(steps, values.mean(axis=0), label=method_name(method), zorder=front, linewidth=width, **style)
-        if len(runs) > 1:
-            low, high = np.array([t_interval(list(column)) for column in values.T]).T
-            ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0, zorder=1)
+        means, low, high = bands(values, axis)
+        ax.plot(steps, means, label=method_name(method), zorder=front, linewidth=width, **style)
+        ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0, zorder=1)
     ax.set_xscale("log")
 
 

@@ -8,9 +8,9 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from maskprior.analysis.claims import summary
 from maskprior.analysis.explanations import Group
 from maskprior.analysis.interventions import Cells, grouped
+from maskprior.analysis.measured import summary
 from maskprior.analysis.records import Entry
 from maskprior.report.figures import COLOURS, WIDTH
 from maskprior.report.output import method_name

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from maskprior.analysis.claims import summary
 from maskprior.analysis.explanations import LEFT, Group, Judged
 from maskprior.analysis.interventions import Cells, grouped, reach
+from maskprior.analysis.measured import summary
 from maskprior.analysis.published import METRICS
 from maskprior.analysis.records import Entry
 from maskprior.report.output import escape, interval, method_name, number, seeds, task_name

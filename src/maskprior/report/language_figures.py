@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from maskprior.analysis.aggregate import t_interval
+from maskprior.analysis.aggregate import bands
+from maskprior.analysis.axes import LOG
 from maskprior.analysis.records import Entry, cells
 from maskprior.patterns.language import mask_logits
 from maskprior.report.figures import COLOURS, DASHES, GRAY, SOFTER, WIDTH, Array
@@ -61,10 +62,9 @@ def _line(ax: Axes, method: str, runs: dict[int, tuple[Array, Array]]) -> None:
         return
     x, values = next(iter(runs.values()))[0], np.stack([y for _, y in runs.values()])
     style = {"color": COLOURS.get(method, "0.5"), "linestyle": DASHES.get(method, "solid")}
-    ax.plot(x, values.mean(0), label=method_name(method), **style)
-    if len(runs) > 1:
-        low, high = np.array([t_interval(list(column)) for column in values.T]).T
-        ax.fill_between(x, low, high, color=style["color"], alpha=0.18, linewidth=0, zorder=1)
+    means, low, high = bands(values, LOG)
+    ax.plot(x, means, label=method_name(method), **style)
+    ax.fill_between(x, low, high, color=style["color"], alpha=0.18, linewidth=0, zorder=1)
 
 
 def profiles(entries: Sequence[Entry], methods: Sequence[str]) -> Figure:

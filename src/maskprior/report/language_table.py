@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from maskprior.analysis.claims import Verdict
+from maskprior.analysis.claims import Judgement
 from maskprior.analysis.published import METRICS
 from maskprior.analysis.records import Entry
 from maskprior.analysis.rows import Row, source_text, table_rows
 from maskprior.config.settings import Settings
+from maskprior.report.outcomes import cell_columns, direction_mark, outcome_columns, value_mark
 from maskprior.report.output import NOTHING, difference_text, interval, method_name, number, seeds, task_name
 
 VAL, TEST = METRICS["language"]
@@ -15,20 +16,21 @@ EXACT = ("val_perplexity_exact", "test_perplexity_exact", "val_bits_per_byte", "
 BITS = "test_bits_per_byte"
 
 
-def language_rows(settings: Settings, verdicts: Sequence[Verdict]) -> list[Row]:
+def language_rows(settings: Settings, judgements: Sequence[Judgement]) -> list[Row]:
     """The rows of Table 6, with the exact perplexities and the bits per byte of the whole texts."""
-    return table_rows("T6", "language", settings, verdicts, more_metrics=EXACT)
+    return table_rows("T6", "language", settings, judgements, more_metrics=EXACT)
 
 
 def language_latex(rows: Sequence[Row]) -> str:
-    """Task and method; published; ours with interval; test minus Default's, paired; bits per byte; n; verdicts."""
+    """Task and method; published; ours with interval; test over Default's, paired; bits per byte; n; outcomes."""
     lines = [
-        r"\begin{tabular}{@{}llrr@{\hskip 9pt}lllrrcc@{}}",
+        r"\begin{tabular}{@{}llrr@{\hskip 9pt}lllrrcccc@{}}",
         r"\toprule",
-        r" & & \multicolumn{2}{c}{published} & \multicolumn{2}{c}{ours, mean and interval} & test $-$ Default,"
-        r" & bits & & \multicolumn{2}{c}{verdict} \\",
-        r"\cmidrule(lr){3-4}\cmidrule(lr){5-6}\cmidrule(l){10-11}",
-        r"task & method & val. & test & validation & test & paired by seed & a byte & seeds & val. & test \\",
+        r" & & \multicolumn{2}{c}{published} & \multicolumn{2}{c}{ours, mean and interval} & test / Default,"
+        r" & bits & & \multicolumn{2}{c}{value} & \multicolumn{2}{c}{direction} \\",
+        r"\cmidrule(lr){3-4}\cmidrule(lr){5-6}\cmidrule(lr){10-11}\cmidrule(l){12-13}",
+        r"task & method & val. & test & validation & test & paired by seed & a byte & seeds"
+        r" & val. & test & val. & test \\",
     ]
     previous = None
     for row in rows:
@@ -51,7 +53,8 @@ def _latex_row(row: Row, first: str) -> str:
         difference_text(row.differences[TEST], TEST) if TEST in row.differences else "",
         number(row.measured[BITS].mean, BITS, digits=3),
         seeds(row.measured[TEST]),
-        *(rf"\verdict{{{row.verdicts[metric]}}}" if metric in row.verdicts else "" for metric in (VAL, TEST)),
+        *(value_mark(row.judged.get(metric)) for metric in (VAL, TEST)),
+        *(direction_mark(row.judged.get(metric)) for metric in (VAL, TEST)),
     ]
     return " & ".join(columns) + r" \\"
 
@@ -63,15 +66,11 @@ def language_frame(rows: Sequence[Row]) -> Any:
     found = []
     for row in rows:
         for metric in (VAL, TEST, *EXACT):
-            s, d = row.measured[metric], row.differences.get(metric)
             found.append(
                 {
-                    "task": row.task, "method": row.method, "scale": row.scale, "metric": metric,
-                    "published": row.published.get(metric, ""), "mean": s.mean, "low": s.low, "high": s.high,
-                    "median": s.median, "n": s.n, "planned": s.planned, "diverged": s.diverged,
-                    "minus_default": d.mean if d else None, "minus_default_low": d.low if d else None,
-                    "minus_default_high": d.high if d else None, "t_p": d.t_p if d else None,
-                    "sign_p": d.sign_p if d else None, "verdict": row.verdicts.get(metric, ""),
+                    "task": row.task, "method": row.method, "metric": metric,
+                    **cell_columns(row, metric), "median": row.measured[metric].median,
+                    **outcome_columns(row, metric),
                     "sources": source_text(row.sources),
                 }
             )  # fmt: skip

@@ -3,13 +3,15 @@ r"""Every number in the paper's text as a LaTeX macro.
 paper/generated/macros.tex holds lines `\setresult{key}{value}`; the text says `\result{key}`, and a key that is not
 there stops LaTeX. Keys:
     <cell>/n, <cell>/<metric>/{value,mean,interval,median}   cell = experiment/task/method; value = mean and interval
-    difference/<cell>/<metric>/{mean,interval,t,sign}     the method minus Default, paired by seed
+    difference/<cell>/<metric>/{mean,interval,t,sign}     the method minus Default, paired by seed; of losses and
+                                                          perplexities the method over Default
     paper/<cell>/…, difference/paper/<cell>/…             the same at the paper's scale, for cells of AT_PAPER
     config/<cell>/<dotted key>                            the run's configuration at the chosen scale
     config/paper/<cell>/<dotted key>                      the same at the paper's scale
-    verdicts/{all,numbers,statements,T1,…}/{<verdict with dashes>,all}
+    counts/{all,numbers,statements,table-1,…}/{claims,not-tested,value/<outcome>,direction/<outcome>,at-paper/<outcome>}
+    chance/{comparisons,significant,by-chance,adjusted}   what chance alone would give
     calibration/{candidates,measured,state,nearest,…}     how arithmetic's unstated choices were settled
-    published/<claim id>, verdict/<claim id>, settings/{scale,seeds,confidence}
+    published/<claim id>, value/<claim id>, direction/<claim id>, settings/{scale,seeds,confidence}
     records/{all,published,local,missing,diverged}        at the chosen scale
 """
 
@@ -17,15 +19,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-from maskprior.analysis.aggregate import CONFIDENCE, paired_difference
+from maskprior.analysis.aggregate import CONFIDENCE
 from maskprior.analysis.calibration import calibration
-from maskprior.analysis.claims import VERDICTS, Verdict, count, summary
+from maskprior.analysis.claims import Judgement
+from maskprior.analysis.headline import by_claim, direction_of, expectation, matrix
+from maskprior.analysis.measured import difference, summary
 from maskprior.analysis.published import METRICS
-from maskprior.analysis.records import Entry, by_seed, cells, sources
+from maskprior.analysis.records import Entry, cells, sources
 from maskprior.config.base import Scale
 from maskprior.config.settings import Settings
 from maskprior.report.calibration_table import calibration_macros
-from maskprior.report.output import LEFT_OF_A_PRIOR, NOTHING, decimals, interval, number, seeds
+from maskprior.report.outcomes import directed, value_words
+from maskprior.report.output import LEFT_OF_A_PRIOR, NOTHING, decimals, interval, number, seeds, significant
 from maskprior.runs.spec import make_run, planned_runs, resolve
 from maskprior.runs.store import Resolved, folder
 
@@ -52,7 +57,7 @@ AT_PAPER = ("table1", "table2", "table2_pool", "table4")
 
 
 def macros(
-    entries: Sequence[Entry], verdicts: Sequence[Verdict], settings: Settings, *, at_paper: Sequence[Entry] = ()
+    entries: Sequence[Entry], judgements: Sequence[Judgement], settings: Settings, *, at_paper: Sequence[Entry] = ()
 ) -> dict[str, str]:
     """Key -> value, as LaTeX. `entries`: every planned run at the chosen scale; `at_paper`: at the paper's."""
     found = {
@@ -74,7 +79,7 @@ def macros(
     found |= dict(_configurations(of_paper, "paper", "config/paper"))
     found |= dict(_configurations(cells_spoken_of, settings.scale, "config"))
     found |= dict(_configurations(cells_spoken_of, "paper", "config/paper"))
-    found |= dict(_verdicts(verdicts))
+    found |= dict(_outcomes(judgements))
     found |= dict(calibration_macros(calibration(settings)))
     return found
 
@@ -123,14 +128,16 @@ def _results(entries: Sequence[Entry], prefix: str = "") -> Iterator[tuple[str, 
         if default is None or method == "default":
             continue
         for metric in metrics:
-            difference = paired_difference(by_seed(members, metric), by_seed(default, metric))
+            d = difference(members, default, metric)
             key = f"difference/{prefix}{experiment}/{task}/{method}/{metric}"
-            places = decimals(difference.mean, metric)
-            yield f"{key}/mean", number(difference.mean, metric)
-            low, high = (number(bound, metric, digits=places) for bound in (difference.low, difference.high))
-            yield f"{key}/interval", f"[{low}, {high}]" if difference.n > 1 else NOTHING
-            yield f"{key}/t", number(difference.t_p, "p") if difference.n > 1 else NOTHING
-            yield f"{key}/sign", number(difference.sign_p, "p") if difference.n else NOTHING
+            places = decimals(d.mean, metric)
+            mean, low, high = (
+                significant(v) if d.ratio else number(v, metric, digits=places) for v in (d.mean, d.low, d.high)
+            )
+            yield f"{key}/mean", mean
+            yield f"{key}/interval", f"[{low}, {high}]" if d.has_interval else NOTHING
+            yield f"{key}/t", number(d.p, "p") if d.has_interval else NOTHING
+            yield f"{key}/sign", number(d.sign_p, "p") if d.has_interval else NOTHING
 
 
 def _configurations(entries: Sequence[Entry], scale: str, prefix: str) -> Iterator[tuple[str, str]]:
@@ -155,16 +162,22 @@ def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]
             yield f"{prefix}{name}", str(value).replace("_", r"\_")
 
 
-def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, str]]:
-    groups: dict[str, list[Verdict]] = {"all": list(verdicts), "numbers": [], "statements": []}
-    for verdict in verdicts:
-        reported = verdict.claim.reported
-        groups["numbers" if reported else "statements"].append(verdict)
-        yield f"verdict/{verdict.claim.id}", verdict.verdict
+def _outcomes(judgements: Sequence[Judgement]) -> Iterator[tuple[str, str]]:
+    for name, members in by_claim(judgements).items():
+        reported = members[0].claim.reported
+        yield f"direction/{name}", directed(*direction_of(members))
         if reported:
-            groups.setdefault(reported.table, []).append(verdict)
-            yield f"published/{verdict.claim.id}", reported.digits
-    for name, members in groups.items():
-        yield f"verdicts/{name}/all", str(len(members))
-        for verdict_name in VERDICTS:
-            yield f"verdicts/{name}/{verdict_name.replace(' ', '-')}", str(count(members)[verdict_name])
+            yield f"published/{name}", reported.digits
+            yield f"value/{name}", next((words for j in members if (words := value_words(j))), "")
+    for counts in matrix(judgements):
+        key = f"counts/{counts.place.removeprefix('all ').lower().replace(' ', '-')}"
+        yield f"{key}/claims", str(counts.claims)
+        yield f"{key}/not-tested", str(counts.not_tested)
+        for kind, found in (("value", counts.value), ("direction", counts.direction), ("at-paper", counts.at_paper)):
+            for outcome, n in found.items():
+                yield f"{key}/{kind}/{outcome.replace(' ', '-')}", str(n)
+    chance = expectation(judgements)
+    yield "chance/comparisons", str(chance.comparisons)
+    yield "chance/significant", str(chance.significant)
+    yield "chance/by-chance", f"{chance.by_chance:.1f}"
+    yield "chance/adjusted", str(chance.adjusted)

@@ -83,7 +83,7 @@ LEFT_OF_A_PRIOR = tuple(
     }.items()
     for when in moments
 )
-TWO_DECIMALS = ("accuracy", "top1", "perplexity", "perplexity_exact", *LEFT_OF_A_PRIOR)
+TWO_DECIMALS = ("share", "accuracy", "top1", "perplexity", "perplexity_exact", *LEFT_OF_A_PRIOR)
 NOTHING = "--"
 
 
@@ -136,7 +136,7 @@ def number(value: float, metric: str, *, digits: int | None = None) -> str:
 
 
 def interval(summary: Summary, metric: str) -> str:
-    """`1.219 [1.180, 1.258]` in LaTeX; the mean alone for a single value; `--` for none."""
+    """`1.219 [1.180, 1.258]` in LaTeX; the mean alone for fewer than three seeds; `--` for none."""
     if summary.n == 0:
         return NOTHING
     places = decimals(summary.mean, metric)
@@ -148,13 +148,27 @@ def interval(summary: Summary, metric: str) -> str:
 
 
 def difference_text(difference: Difference, metric: str) -> str:
-    """`+3.50 [1.20, 5.80]` in LaTeX; the mean alone for a single pair of seeds; `--` for none."""
+    r"""`+3.50 [1.20, 5.80]`, of a ratio `$\times$0.28 [0.10, 0.80]`, in LaTeX; `--` for none.
+
+    The mean alone for fewer than three pairs of seeds.
+    """
     if difference.n == 0:
         return NOTHING
+    if difference.ratio:
+        values = [significant(v) for v in (difference.mean, difference.low, difference.high)]
+        mean = rf"$\times${values[0]}"
+        return rf"{mean} \ci{{{values[1]}}}{{{values[2]}}}" if difference.has_interval else mean
     places = decimals(difference.mean, metric)
     mean, low, high = (number(v, metric, digits=places) for v in (difference.mean, difference.low, difference.high))
     signed = f"+{mean}" if difference.mean > 0 else mean
-    return signed if difference.n < 2 else f"{signed} \\ci{{{low}}}{{{high}}}"
+    return f"{signed} \\ci{{{low}}}{{{high}}}" if difference.has_interval else signed
+
+
+def significant(value: float) -> str:
+    """A ratio with three significant digits, plainly written: `0.00385`, `1.02`, `132`."""
+    if not math.isfinite(value) or value <= 0:
+        return NOTHING
+    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}"
 
 
 def seeds(summary: Summary) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from maskprior.analysis import persistence
 from maskprior.analysis.aggregate import Summary, summarise
+from maskprior.analysis.axes import COSINE, SHARE
 from maskprior.analysis.records import Entry, cells, panels
 from maskprior.report.output import NOTHING, method_name, number, task_name
 
@@ -52,7 +53,7 @@ def persisted(entries: Sequence[Entry], level: str) -> Persisted:
     initial, final, half_lives = [], [], []
     for entry in done:
         if level == "function":
-            steps, values = persistence.function_level(entry.arrays, run.task)
+            steps, values = persistence.function_level(entry.arrays, run.task, entry.dimension)
             half_lives.append(persistence.function_half_life(steps, values))
             initial.append(float(np.max(values, where=np.isfinite(values), initial=-math.inf)))
         else:
@@ -62,11 +63,9 @@ def persisted(entries: Sequence[Entry], level: str) -> Persisted:
             half_lives.append(persistence.half_life(entry.arrays["persistence/step"], retained))
             initial.append(float(values[0]))
         final.append(float(values[-1]))
-    planned = len(entries)
-    return Persisted(
-        run.task, run.scale, run.method_variant, level, summarise(_finite(initial), planned=planned),
-        summarise(_finite(final), planned=planned), tuple(half_lives), planned,
-    )  # fmt: skip
+    planned, axis = len(entries), SHARE if level == "function" else COSINE
+    first, last = (summarise(_finite(values), planned=planned, axis=axis) for values in (initial, final))
+    return Persisted(run.task, run.scale, run.method_variant, level, first, last, tuple(half_lives), planned)
 
 
 def _finite(values: Iterable[float]) -> list[float]:

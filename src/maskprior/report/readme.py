@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from maskprior import paths
 from maskprior.analysis.aggregate import Summary
-from maskprior.analysis.claims import VERDICTS, Verdict, count
+from maskprior.analysis.claims import Judgement
 from maskprior.analysis.explanations import HOLDS, Judged, judge, read_groups
 from maskprior.analysis.interventions import load_tasks
 from maskprior.analysis.published import METRICS
@@ -14,7 +14,8 @@ from maskprior.analysis.rows import Row, source_text, table_rows, total_sources
 from maskprior.config.settings import Settings, read_settings
 from maskprior.files import write_atomically
 from maskprior.report.boolean_table import smaller_cube
-from maskprior.report.claims_table import verdict_counts
+from maskprior.report.claims_table import chance_words, matrix_markdown
+from maskprior.report.outcomes import value_words
 from maskprior.report.output import NOTHING, decimals, method_name, metric_name, number, seeds, task_name
 from maskprior.runs.spec import targets
 
@@ -29,39 +30,36 @@ EXPLAINED = {
 }
 
 
-def results(settings: Settings, verdicts: Sequence[Verdict]) -> str:
-    """In Markdown: verdicts by place, explanations of persistence; folded, each experiment's cells, and the costs."""
-    lines = [*_counts(verdicts), "", *explained(settings)]
+def results(settings: Settings, judgements: Sequence[Judgement]) -> str:
+    """In Markdown: the counts by place, explanations of persistence; folded, each experiment's cells, and the costs."""
+    lines = [*matrix_markdown(judgements), "", _read_so(judgements), "", *explained(settings)]
     for experiment in dict.fromkeys(name for names in targets().values() for name in names):
-        rows = [row for row in _rows(experiment, settings, verdicts) if row.sources.keys() - {"missing"}]
+        rows = [row for row in _rows(experiment, settings, judgements) if row.sources.keys() - {"missing"}]
         if rows:
             title = f"{experiment.capitalize()}: our numbers beside the published ones"
             lines += _folded(title, _table(experiment, rows, settings))
     return "\n".join([*lines, *_folded("What the runs of each target took", costs(settings))]).rstrip()
 
 
-def _counts(verdicts: Sequence[Verdict]) -> list[str]:
-    numbers = [verdict for verdict in verdicts if verdict.claim.reported]
-    found = ", ".join(f"{n} {name}" for name, n in count(numbers).items())
-    return [
-        f"Of the paper's {len(numbers)} numbers: {found}.",
-        "",
-        f"| claims of | {' | '.join(VERDICTS)} | all |",
-        "|---" * (2 + len(VERDICTS)) + "|",
-        *(f"| {' | '.join(row)} |" for row in verdict_counts(verdicts)),
-    ]
+def _read_so(judgements: Sequence[Judgement]) -> str:
+    return (
+        "A number that the paper prints in two tables counts once, with the first. *Value*: could the published number"
+        " be one more seed of ours? It is asked at the paper's scale alone. *Direction*: does the method differ from"
+        " Default in the published sense? In brackets: how many of these are at the paper's scale; the others are at"
+        f" the reduced one. *1 seed*: one or two seeds, which decide nothing. {chance_words(judgements)}"
+    )
 
 
 def _folded(title: str, lines: Sequence[str]) -> list[str]:
     return [f"<details><summary>{title}</summary>", "", *lines, "", "</details>", ""]
 
 
-def _rows(experiment: str, settings: Settings, verdicts: Sequence[Verdict]) -> list[Row]:
+def _rows(experiment: str, settings: Settings, judgements: Sequence[Judgement]) -> list[Row]:
     """The rows of all of the experiment's tables, a cell in its first one only."""
     found: dict[tuple[str, str, str], Row] = {}
     for target, experiments in targets().items():
         if target.startswith("table") and experiment in experiments:
-            for row in table_rows(f"T{target.removeprefix('table')}", experiment, settings, verdicts):
+            for row in table_rows(f"T{target.removeprefix('table')}", experiment, settings, judgements):
                 found.setdefault((row.task, row.method, row.scale), row)
     order = list(dict.fromkeys(task for task, _, _ in found))
     return sorted(found.values(), key=lambda row: order.index(row.task))
@@ -73,8 +71,8 @@ def _table(experiment: str, rows: Sequence[Row], settings: Settings) -> list[str
     records = total_sources(_counted(row, settings) for row in rows)
     explained = f"; {EXPLAINED[experiment]}" if experiment in EXPLAINED else ""
     return [
-        f"| task | method | scale | {heads} | seeds | verdict |",
-        "|---" * (5 + 2 * len(metrics)) + "|",
+        f"| task | method | scale | {heads} | seeds | value | direction |",
+        "|---" * (6 + 2 * len(metrics)) + "|",
         *(_line(row) for row in rows),
         "",
         f"Mean [95 % interval] over the seeds{explained}. Records: {records}.",
@@ -156,17 +154,18 @@ def update(text: str, settings: Settings) -> str:
 
 def _line(row: Row) -> str:
     metrics = METRICS[row.experiment]
-    verdicts = [row.verdicts[metric] for metric in metrics if metric in row.verdicts]
+    judged = [row.judged[metric] for metric in metrics if metric in row.judged]
+    outcomes = [_joined([value_words(j) for j in judged]), _joined([j.direction or "" for j in judged])]
     smaller = smaller_cube(row) if row.experiment == "boolean" else None
     task = task_name(row.task) if smaller is None else f"{task_name(row.task)} (d = {smaller})"
     values = [part for m in metrics for part in (row.published.get(m, ""), _ours(row.measured[m], m))]
-    columns = [task, method_name(row.method), row.scale, *values, seeds(row.measured[metrics[0]]), _joined(verdicts)]
+    columns = [task, method_name(row.method), row.scale, *values, seeds(row.measured[metrics[0]]), *outcomes]
     return f"| {' | '.join(columns)} |"
 
 
-def _joined(verdicts: Sequence[str]) -> str:
-    """One verdict where all metrics have the same, else each metric's, in the order of the columns."""
-    return " / ".join(verdicts if len(set(verdicts)) > 1 else verdicts[:1])
+def _joined(outcomes: Sequence[str]) -> str:
+    """One outcome where all metrics have the same, else each metric's, in the order of the columns."""
+    return " / ".join(outcomes if len(set(outcomes)) > 1 else outcomes[:1])
 
 
 def _ours(summary: Summary, metric: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from maskprior.analysis.claims import summary
+from maskprior.analysis.measured import summary
 from maskprior.analysis.value_init import DEFAULT, METRIC, MIMETIC, Design, prior_effect, value_effect
 from maskprior.report.output import difference_text, interval, method_name, seeds, task_name
 

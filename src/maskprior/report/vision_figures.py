@@ -11,8 +11,9 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from maskprior.analysis import persistence
-from maskprior.analysis.aggregate import t_interval
-from maskprior.analysis.claims import summary
+from maskprior.analysis.aggregate import bands
+from maskprior.analysis.axes import COSINE, LOG, PERCENT, Axis
+from maskprior.analysis.measured import summary
 from maskprior.analysis.records import Entry, cells
 from maskprior.config.vision import METHODS
 from maskprior.patterns.vision import OFFSETS, ORDERS, shift
@@ -143,10 +144,10 @@ def attention_maps(
 def vision_curves(entries: Sequence[Entry], tasks: Sequence[str] = TASKS, methods: Sequence[str] = METHODS) -> Figure:
     """Top-1 and loss on test images, and the attention map's alignment with the pattern, over epochs: one curve a
     method, the mean over the completed seeds with its 95 % interval as a band."""
-    reads: dict[str, Callable[[Entry], tuple[Array, Array]]] = {
-        "test top-1 (%)": lambda e: (e.arrays["trace/step"], e.arrays["trace/test_top1"]),
-        "test loss (nats)": lambda e: (e.arrays["trace/step"], e.arrays["trace/test_loss"]),
-        "alignment c(t)": lambda e: (e.arrays["persistence/step"], persistence.alignment(e.arrays, "map")),
+    reads: dict[str, tuple[Callable[[Entry], tuple[Array, Array]], Axis]] = {
+        "test top-1 (%)": (lambda e: (e.arrays["trace/step"], e.arrays["trace/test_top1"]), PERCENT),
+        "test loss (nats)": (lambda e: (e.arrays["trace/step"], e.arrays["trace/test_loss"]), LOG),
+        "alignment c(t)": (lambda e: (e.arrays["persistence/step"], persistence.alignment(e.arrays, "map")), COSINE),
     }
     figure, axes = plt.subplots(
         len(reads),
@@ -158,8 +159,8 @@ def vision_curves(entries: Sequence[Entry], tasks: Sequence[str] = TASKS, method
     )
     for column, task in enumerate(tasks):
         axes[0, column].set_title(task_name(task))
-        for row, read in enumerate(reads.values()):
-            _curves(axes[row, column], entries, task, methods, read)
+        for row, (read, axis) in enumerate(reads.values()):
+            _curves(axes[row, column], entries, task, methods, read, axis)
         axes[-1, column].set_xlabel("epoch")
         axes[-1, column].set_ylim(-0.15, 1.05)
     for row, name in enumerate(reads):
@@ -181,6 +182,7 @@ def _curves(
     task: str,
     methods: Sequence[str],
     read: Callable[[Entry], tuple[Array, Array]],
+    axis: Axis,
 ) -> None:
     by_cell = cells(entries)
     for method in methods:
@@ -192,13 +194,12 @@ def _curves(
         epochs = np.asarray(read(done[0])[0], dtype=np.float64) / per_epoch
         values = np.stack([np.asarray(read(entry)[1], dtype=np.float64) for entry in done])
         colour = VISION_COLOURS[method]
+        means, low, high = bands(values, axis)
         ax.plot(
-            epochs, values.mean(axis=0), color=colour, linestyle=VISION_DASHES.get(method, "solid"),
+            epochs, means, color=colour, linestyle=VISION_DASHES.get(method, "solid"),
             label=method_name(method), zorder=3 if method == "mask" else 2,
         )  # fmt: skip
-        if len(done) > 1:
-            low, high = np.array([t_interval(list(column)) for column in values.T]).T
-            ax.fill_between(epochs, low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
+        ax.fill_between(epochs, low, high, color=colour, alpha=0.15, linewidth=0, zorder=1)
 
 
 def _config(task: str, scale: str) -> Any:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from maskprior.analysis.claims import Verdict
+from maskprior.analysis.claims import Judgement
 from maskprior.analysis.rows import Row, source_text, table_rows
 from maskprior.config.settings import Settings
+from maskprior.report.outcomes import cell_columns, direction_mark, outcome_columns, value_mark
 from maskprior.report.output import NOTHING, difference_text, interval, method_name, seeds, task_name
 from maskprior.report.output import note as rows_note
 from maskprior.runs.spec import make_run, resolve
@@ -15,22 +16,22 @@ __all__ = ["note", "subset", "vision_frame", "vision_latex", "vision_rows"]
 BEST, LAST = "best_top1", "last_top1"
 
 
-def vision_rows(table: str, settings: Settings, verdicts: Sequence[Verdict]) -> list[Row]:
+def vision_rows(table: str, settings: Settings, judgements: Sequence[Judgement]) -> list[Row]:
     """The rows of Table 3 (`T3`) or 5 (`T5`), with the accuracy after the last epoch beside the best."""
-    return table_rows(table, "vision", settings, verdicts, more_metrics=(LAST,))
+    return table_rows(table, "vision", settings, judgements, more_metrics=(LAST,))
 
 
 def vision_latex(rows: Sequence[Row]) -> str:
-    """A booktabs table: task and method; published; best and last top-1; the best minus Default's; seeds; verdict.
+    """A booktabs table: task and method; published; best and last top-1; the best minus Default's; seeds; outcomes.
 
     A task on other data than the paper's has their name and size under its own.
     """
     lines = [
-        r"\begin{tabular}{@{}llrlllrc@{}}",
+        r"\begin{tabular}{@{}llrlllrcc@{}}",
         r"\toprule",
-        r" & & published & \multicolumn{3}{c}{ours, mean and interval} & & \\",
+        r" & & published & \multicolumn{3}{c}{ours, mean and interval} & & & \\",
         r"\cmidrule(lr){4-6}",
-        r"task & method & best & best & last & best $-$ Default's & seeds & verdict \\",
+        r"task & method & best & best & last & best $-$ Default's & seeds & value & direction \\",
     ]
     for task in dict.fromkeys(row.task for row in rows):
         lines.append(r"\midrule")
@@ -41,7 +42,7 @@ def vision_latex(rows: Sequence[Row]) -> str:
         labels += [""] * len(own)
         lines += [_latex_row(row, label) for row, label in zip(own, labels, strict=False)]
     if not rows:
-        lines += [r"\midrule", r"\multicolumn{8}{c}{not run at this scale} \\"]
+        lines += [r"\midrule", r"\multicolumn{9}{c}{not run at this scale} \\"]
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines)
 
@@ -78,7 +79,8 @@ def _latex_row(row: Row, first: str) -> str:
         interval(row.measured[LAST], LAST),
         difference_text(row.differences[BEST], BEST) if BEST in row.differences else "",
         seeds(row.measured[BEST]),
-        rf"\verdict{{{row.verdicts[BEST]}}}" if BEST in row.verdicts else "",
+        value_mark(row.judged.get(BEST)),
+        direction_mark(row.judged.get(BEST)),
     ]
     return " & ".join(columns) + r" \\"
 
@@ -91,15 +93,11 @@ def vision_frame(rows: Sequence[Row]) -> Any:
     for row in rows:
         dataset, side = _data(row.task, row.scale)
         for metric in (BEST, LAST):
-            s, d = row.measured[metric], row.differences.get(metric)
             found.append(
                 {
                     "task": row.task, "dataset": dataset, "image_size": side, "method": row.method,
-                    "scale": row.scale, "metric": metric,
-                    "published": row.published.get(metric, ""), "mean": s.mean, "low": s.low, "high": s.high,
-                    "n": s.n, "planned": s.planned, "diverged": s.diverged,
-                    "difference": d and d.mean, "difference_low": d and d.low, "difference_high": d and d.high,
-                    "verdict": row.verdicts.get(metric, ""), "sources": source_text(row.sources),
+                    "metric": metric,
+                    **cell_columns(row, metric), **outcome_columns(row, metric), "sources": source_text(row.sources),
                 }
             )  # fmt: skip
     return pd.DataFrame(found)
