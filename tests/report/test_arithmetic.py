@@ -96,7 +96,7 @@ def test_a_method_stands_there_once_with_a_line_per_scale(settings: Settings, wr
     assert mask[8] == r"+71.00 \ci{68.52}{73.48}"  # 71 +- 4.303 / sqrt 3
     assert mask[5].startswith(r"74.00 \ci{71.4")  # on the logit, a trace wider below than above
     assert mask[10] == "3/3"
-    assert mask[11:] == [r"\outcome{open}", r"\outcome{differs}", r"\outcome{differs}", *mask[14:]]
+    assert mask[11:] == [r"\outcome{agrees}", r"\outcome{differs}", r"\outcome{differs}", *mask[14:]]
     assert mask[14] == r"\outcome{holds}"
 
 

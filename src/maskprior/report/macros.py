@@ -31,7 +31,7 @@ from maskprior.config.settings import Settings
 from maskprior.report.calibration_table import calibration_macros
 from maskprior.report.outcomes import directed, value_words
 from maskprior.report.output import LEFT_OF_A_PRIOR, NOTHING, decimals, interval, number, seeds, significant
-from maskprior.runs.spec import make_run, planned_runs, resolve
+from maskprior.runs.spec import make_run, planned_runs, resolve, targets
 from maskprior.runs.store import Resolved, folder
 
 # What the text speaks of, defined also before any run is there: of every experiment, and of one.
@@ -73,7 +73,7 @@ def macros(
     cells_spoken_of = [*entries, *_unplanned(entries, settings)]
     found |= dict(_results(cells_spoken_of))
     paper = settings.model_copy(update={"scale": "paper"})
-    spoken_of_at_paper = {run for target in AT_PAPER for run in planned_runs(target, paper)}
+    spoken_of_at_paper = {run for target in AT_PAPER if target in targets() for run in planned_runs(target, paper)}
     of_paper = [entry for entry in at_paper if entry.run in spoken_of_at_paper]
     found |= dict(_results(of_paper, "paper/"))
     found |= dict(_configurations(of_paper, "paper", "config/paper"))
