@@ -7,10 +7,10 @@
 # ---
 
 # %% [markdown]
-# # The results table of README.md
+# # The results in README.md and docs/results.md
 #
-# Written to paper/generated/results.md; it replaces the table in README.md only when all of it comes from published records at the
-# default scale, so that what stands there is evidence.
+# Written to paper/generated/results.md and paper/generated/answers.md. They replace what stands in the two pages only when all of it comes from
+# published records at the default scale, so that what stands there is evidence.
 
 # %% tags=["parameters"]
 scale = "reduced"
@@ -27,9 +27,14 @@ from maskprior.analysis.claims import evaluate
 from maskprior.report import readme
 from maskprior.report.output import write_text
 
-text = readme.results(settings, evaluate(settings))
-write_text("results.md", text)
-print(text)
+judgements = evaluate(settings)
+pages = {readme.SHORT: readme.answers(judgements), readme.LONG: readme.results(settings, judgements)}
+write_text("answers.md", pages[readme.SHORT])
+write_text("results.md", pages[readme.LONG])
+print(*pages.values(), sep="\n\n")
 
 # %%
-print(readme.update(text, settings))
+# The long page says whether all records are published ones; the short page follows it.
+said = readme.update(readme.LONG, pages[readme.LONG], settings)
+print(said)
+print(readme.update(readme.SHORT, pages[readme.SHORT], settings) if "left alone" not in said else "README.md: left alone too")

@@ -1,4 +1,4 @@
-"""The results in README.md, between its markers, from the records."""
+"""The results in README.md (in short) and docs/results.md (all of them), between their markers, from the records."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,7 +6,10 @@ from dataclasses import replace
 from maskprior import paths
 from maskprior.analysis.aggregate import Summary
 from maskprior.analysis.claims import Judgement
+from maskprior.analysis.decide import CONTRADICTED
+from maskprior.analysis.decide import HOLDS as HELD
 from maskprior.analysis.explanations import HOLDS, Judged, judge, read_groups
+from maskprior.analysis.headline import by_claim, direction_of
 from maskprior.analysis.interventions import load_tasks
 from maskprior.analysis.published import METRICS
 from maskprior.analysis.records import load_target, sources
@@ -19,7 +22,17 @@ from maskprior.report.outcomes import value_words
 from maskprior.report.output import NOTHING, decimals, method_name, metric_name, number, seeds, task_name
 from maskprior.runs.spec import targets
 
+SHORT, LONG = "README.md", "docs/results.md"
 BEGIN, END = "<!-- results: generated from the records -->", "<!-- /results -->"
+# The claims that carry the paper's title, in plain words, and how their names end.
+CLAIMS = {
+    "The mask does better than no prior": "mask-beats-default",
+    "The mask does better than the same prior in query and key weights": "mask-beats-query-key",
+    "The query-key prior is in the attention map before training": "query-key-prior-was-there",
+    "The query-key prior washes out of the map": "query-key-prior-washes-out",
+    "The mask's prior persists in the map": "mask-persists-in-the-map",
+    "More is left of the mask's prior than of the query-key prior": "mask-is-more-persistent",
+}
 # What an experiment's losses are, under its table.
 EXPLAINED = {
     "boolean": "loss is the mean squared error on the whole domain",
@@ -28,6 +41,25 @@ EXPLAINED = {
     "language": "perplexity is the paper's estimate on random windows, per token of the scale's own tokenizer",
     "arithmetic": "loss is the cross-entropy per digit in nats on held-out pairs",
 }
+
+
+def answers(judgements: Sequence[Judgement]) -> str:
+    """In Markdown: the paper's main claims by experiment, each with its outcome and the scale of its records."""
+    found = by_claim(judgements)
+    heads = " | ".join(experiment.capitalize() for experiment in EXPLAINED)
+    lines = [f"| the paper's claim | {heads} |", "|---" * (1 + len(EXPLAINED)) + "|"]
+    for words, name in CLAIMS.items():
+        cells = [_answer(found, f"{experiment}-{name}") for experiment in EXPLAINED]
+        lines.append(f"| {words} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _answer(found: dict[str, list[Judgement]], name: str) -> str:
+    members = next((members for claim, members in found.items() if claim.startswith(name)), None)
+    if members is None:
+        return "not claimed"
+    outcome, scale = direction_of(members)
+    return f"**{outcome}** ({scale})" if outcome in (HELD, CONTRADICTED) else f"{outcome} ({scale})"
 
 
 def results(settings: Settings, judgements: Sequence[Judgement]) -> str:
@@ -130,26 +162,26 @@ def costs(settings: Settings) -> list[str]:
     return lines
 
 
-def update(text: str, settings: Settings) -> str:
-    """Put the table into README.md and say what was done. Only evidence goes there: published records, our settings."""
-    path = paths.root() / "README.md"
+def update(page: str, text: str, settings: Settings) -> str:
+    """Put the text into the page, and say what was done. Only evidence goes there: published records, our settings."""
+    path = paths.root() / page
     content = path.read_text()
     before, found, rest = content.partition(BEGIN)
     after = rest.partition(END)[2]
     if not found:
-        return "README.md: no markers, left alone"
+        return f"{page}: no markers, left alone"
     if settings != read_settings({"device": settings.device}):
-        return "README.md: left alone, these are not the configured settings"
+        return f"{page}: left alone, these are not the configured settings"
     if " local" in text or " missing" in text:
-        return "README.md: left alone, not every record is a published one"
+        return f"{page}: left alone, not every record is a published one"
     lost = rest.partition(END)[0].count("\n|") - f"\n{text}".count("\n|")
     if lost > 0:
-        return f"README.md: left alone, {lost} rows of its tables have no record here"
+        return f"{page}: left alone, {lost} rows of its tables have no record here"
     new = f"{before}{BEGIN}\n{text}\n{END}{after}"
     if new == content:
-        return "README.md: up to date"
+        return f"{page}: up to date"
     write_atomically(path, new.encode())
-    return "README.md: results table renewed"
+    return f"{page}: results renewed"
 
 
 def _line(row: Row) -> str:
