@@ -96,6 +96,7 @@ def publish() -> str:
     # The workflow imports this module, and has none of what reads records.
     from maskprior.analysis.records import load_target
     from maskprior.config.settings import read_settings
+    from maskprior.evidence.dvc import prune
 
     settings = read_settings()
     shown = [*load_target("all", settings), *load_target("all", settings.model_copy(update={"scale": "paper"}))]
@@ -106,6 +107,7 @@ def publish() -> str:
     write_atomically(folder / "inputs.json", (json.dumps(_hashes(), indent=1) + "\n").encode())
     if _dvc("add", "-q", str(folder)) or _dvc("push", "-q", f"{folder}.dvc"):
         raise UserError("results/published/pdf: DVC could not store it (its message is above)", DATA)
+    prune()  # the PDF before this one
     return "results/published/pdf.dvc: published; commit it with artifacts/dvc-remote"
 
 
