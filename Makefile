@@ -44,7 +44,9 @@ restore: $(REPORT)/.installed
 
 setup: $(FULL)/.installed
 
+# With the published records, so that the tests of the evidence itself run too.
 test: $(FULL)/.installed
+	@$(full) python -m maskprior restore
 	@echo "== run the test suite"
 	@$(full) python -m pytest -q -n 2 --dist loadfile
 
