@@ -323,3 +323,10 @@ def test_ctrl_c_ends_without_a_record_and_without_a_traceback(trained: Project) 
     assert out == ""
     assert "Traceback" not in error
     assert not [path for path in trained.records("local") if "/reduced/" in path.as_posix()]
+
+
+def test_a_claim_that_is_not_there_is_one_short_line(copied: Project) -> None:
+    done = streams(copied, "claims", "boolean-mask-beat-default")
+    assert done.returncode == 2
+    told = "did you mean boolean-mask-beats-default? `maskprior claims --all` lists them all"
+    assert done.stderr == f"maskprior: claim: 'boolean-mask-beat-default' unknown ({told})\n"

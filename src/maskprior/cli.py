@@ -1,6 +1,7 @@
 """The command line. Each command is a few lines that call functions elsewhere; those are imported when it runs."""
 
 import sys
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -223,14 +224,16 @@ def claims(
 ) -> None:
     """What the records say of the published numbers and statements."""
     from maskprior.analysis.claims import evaluate
-    from maskprior.config.messages import unknown
     from maskprior.report import claims_table
 
     judgements = evaluate(_settings(scale=scale, seeds=seeds))
     if claim:
         chosen = [found for found in judgements if found.claim.id == claim]
         if not chosen:
-            raise UserError(f"claim: {unknown(claim, dict.fromkeys(found.claim.id for found in judgements))}")
+            near = get_close_matches(claim, [found.claim.id for found in judgements], n=1, cutoff=0)
+            raise UserError(
+                f"claim: {claim!r} unknown (did you mean {near[0]}? `maskprior claims --all` lists them all)"
+            )
         typer.echo(claims_table.chain_text(chosen))
         return
     for found in judgements if all else ():
