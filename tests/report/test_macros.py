@@ -10,7 +10,7 @@ from maskprior.analysis import claims, claims_file, explanations, interventions
 from maskprior.analysis.records import load_target
 from maskprior.config.settings import read_settings
 from maskprior.report import claims_table, interventions_table
-from maskprior.report.macros import latex, macros
+from maskprior.report.macros import _few, latex, macros
 from maskprior.runs.spec import planned_runs
 from tests.constructed_runs import WriteRun
 
@@ -103,3 +103,7 @@ def test_one_claim_from_its_published_value_to_its_records(project: Path, write_
     assert "reduced scale: direction holds" in text
     assert "2parity/mask test_loss: seed 0: 0.01, seed 1: 0.011, seed 2: 0.012" in text
     assert len(re.findall(r"results/local/reduced/boolean/2parity/(?:mask|default)/seed\d-", text)) == 6
+
+
+def test_the_number_of_seeds_stands_where_there_are_too_few_for_an_interval() -> None:
+    assert [_few(n) for n in (0, 1, 2)] == ["--", "(1 seed)", "(2 seeds)"]

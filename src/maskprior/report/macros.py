@@ -94,6 +94,11 @@ def spoken_of(experiment: str, entries: Sequence[Entry]) -> list[str]:
     return sorted({*measured, *METRICS[experiment], *MORE.get(experiment, ()), *PRIOR})
 
 
+def _few(n: int) -> str:
+    """What stands in the place of an interval where there are too few seeds for one."""
+    return {0: NOTHING, 1: "(1 seed)"}.get(n, f"({n} seeds)")
+
+
 def _unplanned(entries: Sequence[Entry], settings: Settings) -> list[Entry]:
     """The cells that are planned at another scale and not at the chosen one, as missing there."""
     planned = cells(entries)
@@ -123,7 +128,7 @@ def _results(entries: Sequence[Entry], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{key}/{metric}/mean", number(s.mean, metric)
             yield f"{key}/{metric}/median", number(s.median, metric, digits=places)
             bounds = f"[{number(s.low, metric, digits=places)}, {number(s.high, metric, digits=places)}]"
-            yield f"{key}/{metric}/interval", bounds if s.has_interval else NOTHING
+            yield f"{key}/{metric}/interval", bounds if s.has_interval else _few(s.n)
         default = by_cell.get((task, "default"))
         if default is None or method == "default":
             continue
@@ -135,7 +140,7 @@ def _results(entries: Sequence[Entry], prefix: str = "") -> Iterator[tuple[str, 
                 significant(v) if d.ratio else number(v, metric, digits=places) for v in (d.mean, d.low, d.high)
             )
             yield f"{key}/mean", mean
-            yield f"{key}/interval", f"[{low}, {high}]" if d.has_interval else NOTHING
+            yield f"{key}/interval", f"[{low}, {high}]" if d.has_interval else _few(d.n)
             yield f"{key}/t", number(d.p, "p") if d.has_interval else NOTHING
             yield f"{key}/sign", number(d.sign_p, "p") if d.has_interval else NOTHING
 
