@@ -24,14 +24,15 @@ settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute
 
 # %%
 from maskprior.analysis.records import load_target
-from maskprior.datasets.boolean import TASKS
 from maskprior.report import figures
+from maskprior.runs.spec import task_names
 
 figures.use_style()
+BOOLEAN = task_names("boolean")
 entries = load_target("table1", settings) + load_target("table4", settings)
 entries = list({entry.run: entry for entry in entries}.values())
 methods = ("default", "default+position18", "structured_svd", "structured_opt", "mask", "mask_zero", "mask_fixed")
-figures.save(figures.learning_curves(entries, TASKS, methods), "curves")
+figures.save(figures.learning_curves(entries, BOOLEAN, methods), "curves")
 
 # %% [markdown]
 # For Majority3 target and interpolator have the same mean on the unseen part: only the loss tells them apart.

@@ -22,11 +22,12 @@ from maskprior.config.settings import read_settings
 settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute})
 
 # %%
-from maskprior.datasets.boolean import TASKS
 from maskprior.report import figures
+from maskprior.runs.spec import task_names
 
 figures.use_style()
-figures.save(figures.patterns(TASKS, scale), "figure2")
+BOOLEAN = task_names("boolean")
+figures.save(figures.patterns(BOOLEAN, scale), "figure2")
 
 # %% [markdown]
 # 2Parity lets the first two tokens see each other and nothing else; Cyclic3 is local; Majority3 keeps every token to itself;

@@ -24,10 +24,10 @@ settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute
 
 # %%
 from maskprior.analysis.records import load_beside
-from maskprior.datasets.boolean import TASKS
 from maskprior.report import figures
 
 figures.use_style()
+BOOLEAN = task_names("boolean")
 entries = load_beside("table1", settings)
 methods = ("structured_svd", "structured_opt", "mask")
 figures.save(figures.attention_before_after(entries, ("2parity", "majority3"), methods), "figure5")
@@ -37,7 +37,7 @@ figures.save(figures.attention_before_after(entries, ("2parity", "majority3"), m
 # with the pattern first: what is not there at the start cannot be washed out.
 
 # %%
-figures.save(figures.initial_masks(TASKS, scale), "figure6")
+figures.save(figures.initial_masks(BOOLEAN, scale), "figure6")
 
 # %% [markdown]
 # The same for arithmetic, at the paper's scale where Table 2 has records there. Tokens are the digits of the two numbers.
@@ -45,6 +45,7 @@ figures.save(figures.initial_masks(TASKS, scale), "figure6")
 # %%
 from maskprior.analysis.records import load_shown
 from maskprior.report.arithmetic_figures import TASKS as ARITHMETIC
+from maskprior.runs.spec import task_names
 
 shown = load_shown("table2", settings)
 figures.save(figures.attention_before_after(shown, ARITHMETIC, methods), "figure5_arithmetic")

@@ -25,13 +25,14 @@ settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute
 
 # %%
 from maskprior.analysis.records import load_beside
-from maskprior.datasets.boolean import TASKS
 from maskprior.report import figures, persistence_table
 from maskprior.report.output import write_text
+from maskprior.runs.spec import task_names
 
 figures.use_style()
+BOOLEAN = task_names("boolean")
 planned = [entry for target in ("table1", "table4", "interventions") for entry in load_beside(target, settings)]
-entries = list({entry.run: entry for entry in planned if entry.run.task in TASKS}.values())
+entries = list({entry.run: entry for entry in planned if entry.run.task in BOOLEAN}.values())
 methods = (
     "default",
     "structured_svd",
@@ -41,10 +42,10 @@ methods = (
     "mask_zero",
     "mask_fixed",
 )
-figures.save(figures.three_levels(entries, TASKS, methods), "persistence")
+figures.save(figures.three_levels(entries, BOOLEAN, methods), "persistence")
 
 # %%
-found = persistence_table.persisted_cells(entries, TASKS, methods[1:])
+found = persistence_table.persisted_cells(entries, BOOLEAN, methods[1:])
 frame = persistence_table.persistence_frame(found)
 write_text("persistence.tex", persistence_table.persistence_latex(found))
 write_text("persistence.csv", frame.to_csv(index=False))

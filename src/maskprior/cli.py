@@ -183,6 +183,7 @@ def rekey(
     experiment: Annotated[str | None, typer.Option(help="boolean, … [default: all]")] = None,
     scale: Scale = None,
     device: Device = None,
+    against: Annotated[str, typer.Option(help="compare with the code of this commit, trained here")] = "",
     jobs: Annotated[int, typer.Option(min=1, help="replay so many records at once")] = 1,
     dvc: Annotated[bool, typer.Option(help="track and push the published ones with DVC")] = True,
 ) -> None:
@@ -195,7 +196,7 @@ def rekey(
     from maskprior.experiments.run import execute, replay_losses
 
     for name in _experiments(experiment):
-        rekey(name, settings, replay=replay_losses, execute=execute, jobs=jobs, dvc=dvc)
+        rekey(name, settings, replay=replay_losses, execute=execute, against=against, jobs=jobs, dvc=dvc)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from maskprior import tasks
 from maskprior.datasets import boolean
 
 # A prior is there at the start when the attention map has at least this strength, and the level this alignment.
@@ -131,9 +132,10 @@ def clipped_interpolator_loss(task: str, dimension: int) -> float:
     4 for 2parity, where it answers -1 and the target is 1.
     """
     x = boolean.cube(dimension)
-    target = boolean.target(task, x)
-    unseen = ~boolean.seen(task, x)
-    predicted = boolean.interpolator(task, x).clip(target.min(), target.max())
+    learned = tasks.find("boolean", task)
+    target = learned.target(x)
+    unseen = ~learned.seen(x)
+    predicted = learned.interpolate(x).clip(target.min(), target.max())
     return float(((predicted - target)[unseen] ** 2).mean())
 
 

@@ -13,7 +13,7 @@ from maskprior.config.settings import read_settings as settings_of
 from maskprior.datasets import manifest
 from maskprior.datasets.registry import load
 from maskprior.errors import UserError
-from maskprior.runs.fingerprint import dataset_name, fingerprint, script_closure
+from maskprior.runs.fingerprint import dataset_name, fingerprint, is_registered, script_closure
 from maskprior.runs.spec import make_run, planned_runs, targets
 from maskprior.runs.store import folder, record_path, relative, resolve_record
 
@@ -119,7 +119,11 @@ def training_data(wildcards: Mapping[str, str]) -> list[str]:
             f"today's is {relative(record_path(run, 'local'))}"
         )
     dataset = dataset_name(run)
-    return [] if dataset in generated_data() else [relative(paths.data() / dataset / manifest.FILE)]
+    return (
+        []
+        if dataset in generated_data() or not is_registered(run)
+        else [relative(paths.data() / dataset / manifest.FILE)]
+    )
 
 
 @functools.cache

@@ -4,14 +4,9 @@ from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
+from maskprior import tasks
 from maskprior.config.token import EncoderConfig, TokenConfig
-
-DIGITS = 3  # of each number
-TOKENS = 2 * DIGITS
-OUTPUT_DIGITS = {"addition": 4, "multiplication": 6}
-Task = Literal["addition", "multiplication"]
-PATTERNS = {"addition": ("aligned", "aligned_self", "carry"), "multiplication": ("cross", "partial")}
-METHODS = ("default", "structured_svd", "structured_opt", "mask", "mask_zero", "mask_fixed")
+from maskprior.tasks.arithmetic import TOKENS
 
 
 class ArithmeticEncoderConfig(EncoderConfig):
@@ -21,7 +16,6 @@ class ArithmeticEncoderConfig(EncoderConfig):
 
 
 class ArithmeticConfig(TokenConfig):
-    task: Task
     model: ArithmeticEncoderConfig
     digit_tokens: tuple[int, ...] | None = Field(
         None, description="readout token: where the result's digits are read, the most significant digit first"
@@ -33,17 +27,14 @@ class ArithmeticConfig(TokenConfig):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.method not in METHODS:
-            raise ValueError(f"method: {self.method} is not one of arithmetic's methods: {', '.join(METHODS)}")
-        if self.pattern not in PATTERNS[self.task]:
-            allowed = ", ".join(PATTERNS[self.task])
-            raise ValueError(f"pattern: {self.pattern} is not a pattern of {self.task}: {allowed}")
+        if self.pattern not in (known := tasks.find("arithmetic", self.task).patterns):
+            raise ValueError(f"pattern: {self.pattern} is not a pattern of {self.task}: {', '.join(known)}")
         self._check_digit_tokens()
         return self
 
     def _check_digit_tokens(self) -> None:
         """One token for each result digit, none twice: a shared head says the same of the same token."""
-        tokens, digits = self.digit_tokens, OUTPUT_DIGITS[self.task]
+        tokens, digits = self.digit_tokens, tasks.find("arithmetic", self.task).digits
         if self.model.readout != "token":
             if tokens is not None:
                 raise ValueError(f"digit_tokens: only readout token reads digits at tokens, not {self.model.readout}")

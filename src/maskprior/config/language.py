@@ -4,10 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from maskprior.config.base import Method, OptimizerConfig, Section, TransformerConfig
-
-Task = Literal["wikitext2", "tinystories"]
-METHODS = ("default", "mimetic", "mask")
+from maskprior.config.base import MimeticConfig, OptimizerConfig, RunConfig, Section, TransformerConfig
 
 
 class GptConfig(TransformerConfig):
@@ -22,19 +19,17 @@ class DistanceMaskConfig(Section):
     prior: Literal["distance", "alibi"] = Field(description="M_ij = -(i - j), or the M whose bias is ALiBi's")
     scale: PositiveFloat
 
+    @property
+    def amplitude(self) -> float:
+        """The prior gives M entry by entry."""
+        return 1.0
 
-class MimeticConfig(Section):
-    """W_Q W_K^T = identity I + noise Z a head; W_V W_O = noise Z - identity I."""
-
-    query_key_identity: float
-    query_key_noise: float
-    value_out_identity: float
-    value_out_noise: float
+    @property
+    def form(self) -> Literal["log_sigmoid"]:
+        return "log_sigmoid"
 
 
-class LanguageConfig(Section):
-    task: Task
-    method: Method
+class LanguageConfig(RunConfig):
     dataset: str = Field(description="a prepared text, or generated sentences (config/datasets.yaml)")
     model: GptConfig
     mask: DistanceMaskConfig
@@ -47,8 +42,6 @@ class LanguageConfig(Section):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.method not in METHODS:
-            raise ValueError(f"method: {self.method} is not one of language's methods: {', '.join(METHODS)}")
         if self.stride > self.model.block:
             raise ValueError(f"stride: {self.stride} skips tokens (allowed: at most the block, {self.model.block})")
         return self

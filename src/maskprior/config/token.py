@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, PositiveFloat
 
-from maskprior.config.base import MaskConfig, Method, OptConfig, OptimizerConfig, Section, SvdConfig, TransformerConfig
+from maskprior.config.base import MaskConfig, OptConfig, OptimizerConfig, RunConfig, SvdConfig, TransformerConfig
 
 
 class EncoderConfig(TransformerConfig):
@@ -15,8 +15,7 @@ class EncoderConfig(TransformerConfig):
     )
 
 
-class TokenConfig(Section):
-    method: Method
+class TokenConfig(RunConfig):
     pattern: str
     model: EncoderConfig
     mask: MaskConfig
@@ -24,3 +23,4 @@ class TokenConfig(Section):
     opt: OptConfig
     optimizer: OptimizerConfig
     position_scale: PositiveFloat = Field(1.0, description="multiplies the position embedding of every method but SVD")
+    random_targets: bool = Field(False, description="train on the targets of other rows: a gradient without a task")

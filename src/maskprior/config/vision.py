@@ -5,10 +5,15 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from maskprior.config.base import MaskConfig, Method, OptimizerConfig, Section, SvdConfig, TransformerConfig
-
-Task = Literal["cifar10", "cifar100", "imagenet100"]
-METHODS = ("default", "mimetic", "impulse", "mask_fixed", "mask")
+from maskprior.config.base import (
+    MaskConfig,
+    MimeticConfig,
+    OptimizerConfig,
+    RunConfig,
+    Section,
+    SvdConfig,
+    TransformerConfig,
+)
 
 
 class VitConfig(TransformerConfig):
@@ -48,15 +53,6 @@ class AugmentationConfig(Section):
     label_smoothing: float = Field(ge=0, lt=1)
 
 
-class MimeticConfig(Section):
-    """identity * I + noise * Z for W_Q W_K^T, and noise * Z - identity * I for W_V W_O."""
-
-    query_key_identity: float = 0.7
-    query_key_noise: float = 0.7
-    value_out_identity: float = 0.4
-    value_out_noise: float = 0.4
-
-
 class VisionOptimizerConfig(OptimizerConfig):
     """timm's schedule: it moves once an epoch, linearly from `warmup_lr`, then along a cosine that counts the warm-up's
     epochs too and ends at `min_lr`, where it stays for `cooldown_epochs`."""
@@ -85,6 +81,8 @@ class VisionOptimizerConfig(OptimizerConfig):
             raise ValueError("schedule: only the cosine with warmup_epochs is there")
         if self.query_key_lr_multiplier != 1:
             raise ValueError("query_key_lr_multiplier: W_Q and W_K are no parameters of their own here (allowed: 1)")
+        if self.trained != "all":
+            raise ValueError("trained: W_Q and W_K are no parameters of their own here (allowed: all)")
         return self
 
     def factor(self, step: int) -> float:
@@ -99,9 +97,7 @@ class VisionOptimizerConfig(OptimizerConfig):
         return rate / self.lr
 
 
-class VisionConfig(Section):
-    task: Task
-    method: Method
+class VisionConfig(RunConfig):
     dataset: str
     test_split: Literal["test", "val"]
     classes: PositiveInt
@@ -121,8 +117,6 @@ class VisionConfig(Section):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.method not in METHODS:
-            raise ValueError(f"method: {self.method} is not one of vision's methods: {', '.join(METHODS)}")
         if max(self.map_layers, default=0) >= self.model.layers:
             raise ValueError(
                 f"map_layers: {max(self.map_layers)} is not below the number of layers, {self.model.layers}"

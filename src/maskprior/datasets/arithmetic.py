@@ -1,18 +1,16 @@
 """The arithmetic tables: all ordered pairs of three-digit numbers as digit tokens (paper section 5.2). numpy only.
 
-Shape letters: P = 10^6 pairs, D = digits of a result (4 for addition, 6 for multiplication).
+Shapes: P = 10^6 pairs, K digits of a result.
 """
 
 import hashlib
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskprior.config.arithmetic import OUTPUT_DIGITS
+from maskprior.tasks.arithmetic import DIGITS, ArithmeticTask
 
-Task = Literal["addition", "multiplication"]
 PAIRS = 1_000_000
 
 
@@ -22,15 +20,14 @@ def digits(values: NDArray[np.int64], count: int) -> NDArray[np.uint8]:
     return (values[:, None] // powers % 10).astype(np.uint8)
 
 
-def table(task: Task) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Inputs (P, 6) = a2 a1 a0 b2 b1 b0 and outputs (P, D) = the digits of a + b or a b; (a, b) in row 1000 a + b."""
+def table(task: ArithmeticTask) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Inputs (P, 6) = a2 a1 a0 b2 b1 b0 and the digits of each result (P, K); the pair (a, b) is in row 1000 a + b."""
     index = np.arange(PAIRS)
     a, b = index // 1000, index % 1000
-    result = a + b if task == "addition" else a * b
-    return np.concatenate([digits(a, 3), digits(b, 3)], axis=1), digits(result, OUTPUT_DIGITS[task])
+    return np.concatenate([digits(a, DIGITS), digits(b, DIGITS)], axis=1), digits(task.result(a, b), task.digits)
 
 
-def content_hash(task: Task) -> str:
+def content_hash(task: ArithmeticTask) -> str:
     """sha256 of the inputs' bytes followed by the outputs' bytes: what the registry holds as `generated`."""
     inputs, outputs = table(task)
     return hashlib.sha256(inputs.tobytes() + outputs.tobytes()).hexdigest()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maskprior import paths
+from maskprior import paths, tasks
 from maskprior.datasets import (
     acquire,
     arithmetic,
@@ -37,6 +37,7 @@ from maskprior.datasets.download import space_errors
 from maskprior.datasets.manifest import Manifest
 from maskprior.datasets.registry import Checksum, Dataset, class_names, dataset_version, load
 from maskprior.errors import DATA, UserError
+from maskprior.tasks.boolean import BooleanTask
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -108,8 +109,8 @@ def _describe(name: str, dataset: Dataset, found: Found, folder: Path) -> Manife
 def generated_problem(name: str, dataset: Dataset) -> str | None:
     """What differs between the registered hash and what is generated; None if nothing does."""
     digests: dict[str, Callable[[], str]] = {
-        "boolean": lambda: _boolean_digest(_task(name)),
-        "arithmetic": lambda: arithmetic.content_hash(_task(name)),
+        "boolean": lambda: _boolean_digest(_task(name, dataset)),
+        "arithmetic": lambda: arithmetic.content_hash(_task(name, dataset)),
         "sentences": sentences.content_hash,
         "synthetic": synthetic.content_hash,
     }
@@ -117,13 +118,13 @@ def generated_problem(name: str, dataset: Dataset) -> str | None:
     return None if digest == dataset.generated else f"found sha256 {digest}, expected {dataset.generated}"
 
 
-def _task(name: str) -> Any:
-    return name.partition("-")[2]
+def _task(name: str, dataset: Dataset) -> Any:
+    return tasks.find(dataset.kind, name.partition("-")[2])
 
 
-def _boolean_digest(task: str) -> str:
+def _boolean_digest(task: BooleanTask) -> str:
     rows = boolean.cube(15)
-    return hashlib.sha256(rows.tobytes() + boolean.target(task, rows).astype("<f4").tobytes()).hexdigest()
+    return hashlib.sha256(rows.tobytes() + task.target(rows).astype("<f4").tobytes()).hexdigest()
 
 
 def _require_generated(name: str, dataset: Dataset) -> None:
@@ -134,7 +135,7 @@ def _require_generated(name: str, dataset: Dataset) -> None:
 def _boolean(name: str, dataset: Dataset, raw: Path, out: Path) -> Found:
     _require_generated(name, dataset)
     rows = boolean.cube(15)
-    seen = int(boolean.seen(_task(name), rows).sum())
+    seen = int(_task(name, dataset).seen(rows).sum())
     return Found({"cube": {"rows": len(rows)}, "seen": {"rows": seen}}, {})
 
 

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from maskprior.attention import MaskedAttention, attention_bias, attentions, query_key_products
 from maskprior.diagnostics.theory import sensitivities
+from maskprior.evaluation import evaluation_mode
 from maskprior.patterns.pattern import Pattern
 
 Measures = dict[str, np.ndarray]
@@ -43,10 +44,8 @@ def layer_states(model: nn.Module, probe: Tensor) -> list[LayerState]:
     seen: list[Tensor] = []
     modules = attentions(model)
     hooks = [module.register_forward_pre_hook(lambda _, args: seen.append(args[0])) for module in modules]
-    training = model.training
-    model.eval()
-    model(probe)
-    model.train(training)
+    with evaluation_mode(model):
+        model(probe)
     for hook in hooks:
         hook.remove()
     states = []

@@ -3,6 +3,9 @@
 The evidence counts, wherever it is found. A golden record and a record's first losses that come out equal bit for bit
 on this machine are evidence on any class of processor. Where they come out unequal on the class of processor they were
 made on, the numbers have changed. Unequal on another class, the question stays undecided, and nothing is re-stamped.
+
+Where it is undecided, the earlier code itself can be asked: `against` a commit whose code the records bear, every
+record's cell is trained at the scale smoke with both codes on this machine, and all numbers must be equal bit for bit.
 """
 
 import functools
@@ -13,7 +16,7 @@ from typing import Any
 
 from maskprior.config.settings import Settings
 from maskprior.errors import DIFFERENCE, UserError
-from maskprior.evidence import golden
+from maskprior.evidence import earlier, golden
 from maskprior.evidence.parallel import in_order
 from maskprior.evidence.publish import check_complete, track
 from maskprior.evidence.verify import check_record
@@ -45,13 +48,21 @@ class Stale:
 
 
 def rekey(
-    experiment: str, settings: Settings, *, replay: Replay, execute: golden.Execute, jobs: int = 1, dvc: bool = True
+    experiment: str,
+    settings: Settings,
+    *,
+    replay: Replay,
+    execute: golden.Execute,
+    against: str = "",
+    jobs: int = 1,
+    dvc: bool = True,
 ) -> None:
     """Re-stamp published and local records of an experiment whose numbers the current code still gives.
 
     A record qualifies when its configuration and data are current ones. Then the experiment's golden records must come
-    out unchanged, and the record's own first losses must replay, all bit for bit. What does not match stays and is
-    named. UserError (exit code 4) if a golden record differs, or a replay on the record's own device class.
+    out unchanged, and the record's own first losses must replay, all bit for bit; or, `against` a commit, its cell at
+    the scale smoke must be what that commit's code gives. What does not match stays and is named. UserError (exit code
+    4) if a golden record differs, a replay on the record's own device class, or a cell from the earlier code's.
     """
     device = choose_device(settings.device)
     stale = [found for kind in ("published", "local") for found in find_stale(kind, experiment, settings.scale)]
@@ -64,8 +75,28 @@ def rekey(
         return
     published = [published_folder(settings.scale, experiment)] if any(c.kind == "published" for c in candidates) else []
     check_complete(published)
-    print(f"{len(candidates)} records may be re-stamped if the golden records of {experiment} are unchanged")
-    _check_golden(experiment, execute, jobs)
+    if against:
+        equal, differ = _compare_with_earlier(candidates, against, execute, jobs)
+    else:
+        print(f"{len(candidates)} records may be re-stamped if the golden records of {experiment} are unchanged")
+        _check_golden(experiment, execute, jobs)
+        equal, differ = _replay(candidates, replay, device, jobs)
+    here, asked = _class(describe(device)), earlier.commit(against) if against else ""
+    for found in equal:
+        stamped = restamp(found, replayed_on=here, against=asked)
+        if found.kind == "published":
+            state_record(found.path)
+            state_record(stamped)
+    print(f"{len(equal)} records re-stamped, {len(stale) - len(equal)} stay stale")
+    if dvc:
+        track(published)
+    if differ:
+        what = "are not what the earlier code gives" if against else "do not replay on the current code"
+        raise UserError(f"{len(differ)} records {what}; each is named above", DIFFERENCE)
+
+
+def _replay(candidates: list[Stale], replay: Replay, device: str, jobs: int) -> tuple[list[Stale], list[Stale]]:
+    """The records whose first losses the current code gives again, and those it contradicts."""
     print("replaying the first losses of each record")
     runs = list(dict.fromkeys(found.run for found in candidates))
     replays: dict[Run, list[float]] = {}
@@ -77,22 +108,45 @@ def rekey(
     differ = []
     for found in candidates:
         if found in equal:
-            stamped = restamp(found, replayed_on=_class(here))
-            if found.kind == "published":
-                state_record(found.path)
-                state_record(stamped)
-        elif device_class(found.record.environment) == device_class(here):
+            continue
+        if device_class(found.record.environment) == device_class(here):
             differ.append(found)
             print(f"{relative(found.path)}: stays: its first losses do not replay on the current code")
         else:
             made = _class(found.record.environment)
             why = f"undecided: its first losses do not replay here, and it was made on another device class ({made})"
             print(f"{relative(found.path)}: stays: {why}")
-    print(f"{len(equal)} records re-stamped, {len(stale) - len(equal)} stay stale")
-    if dvc:
-        track(published)
-    if differ:
-        raise UserError(f"{len(differ)} records do not replay on the current code; each is named above", DIFFERENCE)
+    return equal, differ
+
+
+def _compare_with_earlier(
+    candidates: list[Stale], against: str, execute: golden.Execute, jobs: int
+) -> tuple[list[Stale], list[Stale]]:
+    """The records whose cells the current and the earlier code give alike at the scale smoke, and those unlike."""
+    cells: dict[tuple[Run, Run], list[Stale]] = {}
+    for found in candidates:
+        key = replace(found.record.run, seed=0), replace(found.run, seed=0, scale="smoke")
+        cells.setdefault(key, []).append(found)
+    print(f"{len(candidates)} records of {len(cells)} cells: each cell is trained at scale smoke with both codes")
+    now = {run: golden.numbers(record) for run, record in golden.train_smoke([new for _, new in cells], execute, jobs)}
+    equal: list[Stale] = []
+    differ: list[Stale] = []
+    with earlier.checkout(against) as folder:
+        for (old, new), before in zip(cells, earlier.run_earlier(folder, [old for old, _ in cells]), strict=True):
+            members = cells[old, new]
+            same = before.smoke is not None and before.smoke == now.get(new)
+            print(
+                f"[{len(equal) + len(differ)}/{len(candidates)}] {new.name}: {'equal' if same else 'not equal'}",
+                flush=True,
+            )
+            for found in members:
+                if found.record.fingerprint.digest != before.digest:
+                    print(f"{relative(found.path)}: stays: its code is not that of {against}")
+                else:
+                    (equal if same else differ).append(found)
+                    if not same:
+                        print(f"{relative(found.path)}: stays: its cell is not what the code of {against} gives")
+    return equal, differ
 
 
 def find_stale(kind: str, experiment: str, scale: str) -> list[Stale]:
@@ -129,18 +183,20 @@ def current_run(record: Record) -> Run:
     return next((run for run in others if _possible(run) and not _changed(record, run)), own)
 
 
-def restamp(found: Stale, *, replayed_on: str) -> Path:
+def restamp(found: Stale, *, replayed_on: str, against: str = "") -> Path:
     """Write the record under its current name and fingerprint, with the evidence, and remove the old one.
 
-    `replayed_on`: the class of the machine on which the first losses came out equal.
+    `replayed_on`: the class of the machine on which the numbers came out equal; `against`: the commit whose code gave
+    them there, where the record's own losses were not replayed.
     """
     record, new = found.record, stamp(fingerprint(found.run))
     evidence = Rekey(
         old=record.fingerprint,
         new=new,
-        replayed_losses=len(record.loss_head),
+        replayed_losses=0 if against else len(record.loss_head),
         replayed_on=replayed_on,
         was=record.run.name,
+        against=against,
     )
     config = resolve(found.run).model_dump()
     stamped = record.model_copy(

@@ -8,17 +8,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maskprior import tasks
 from maskprior.config.arithmetic import ArithmeticConfig
 from maskprior.datasets import arithmetic as data
 from maskprior.diagnostics.persistence import position_open_mass
-from maskprior.experiments.observers import Persistence, Trace
+from maskprior.evaluation import evaluation_mode
+from maskprior.experiments.observers import Persistence, Trace, evenly, fidelity
 from maskprior.experiments.outcome import Outcome, Prepared
-from maskprior.experiments.token import EVALUATION_BATCH, encoder_optimizer, encoder_with_prior, fidelity, shuffled
+from maskprior.experiments.short_sequences import EVALUATION_BATCH, encoder_with_prior, learned_targets, shuffled
 from maskprior.models.encoder import Encoder
-from maskprior.patterns import arithmetic as patterns
 from maskprior.patterns.pattern import Pattern
+from maskprior.tasks.arithmetic import DIGITS, TOKENS, ArithmeticTask
 from maskprior.training.determinism import make_deterministic
 from maskprior.training.loop import Losses, Progress, Setup
+from maskprior.training.optimizer import model_optimizer
 
 BASE = 10
 
@@ -39,22 +42,25 @@ class Pairs:
 def prepare(config: ArithmeticConfig, seed: int, device: str) -> Prepared:
     """The run of this configuration and seed. All methods of a seed share weights, training pairs and their order."""
     make_deterministic()
-    table = Pairs(*(torch.from_numpy(part).to(device) for part in data.table(config.task)))
+    task: ArithmeticTask = tasks.find("arithmetic", config.task)
+    table = Pairs(*(torch.from_numpy(part).to(device) for part in data.table(task)))
     split = data.split(config.train_fraction, seed=seed)
     training = table.take(torch.from_numpy(split.train).to(device))
     held_out = torch.from_numpy(split.test).to(device)
-    sample = table.take(held_out[evenly(len(held_out), config.sample_pairs)])
-    probe = table.take(held_out[evenly(len(held_out), config.probe_pairs)])
-    digits = data.OUTPUT_DIGITS[config.task]
-    pattern = patterns.pattern(config.task, config.pattern, layers=config.model.layers, heads=config.model.heads)
-    model = build_model(config, pattern, seed).to(device)
-    optimizer = encoder_optimizer(model, config.optimizer)
+    targets = learned_targets(config, training.results, seed)
+    sample, probe = (
+        table.take(held_out[torch.from_numpy(evenly(len(held_out), wanted))])
+        for wanted in (config.sample_pairs, config.probe_pairs)
+    )
+    pattern = task.patterns[config.pattern](layers=config.model.layers, heads=config.model.heads)
+    model = build_model(config, task, pattern, seed).to(device)
+    optimizer = model_optimizer(model, config.optimizer)
     trace = Trace(config.optimizer.steps, lambda: score(model, probe).metrics("test"))
     persistence = Persistence(model, probe.inputs.long(), pattern, config.optimizer)
     in_positions = position_open_mass(model, model.positions(), pattern)
 
     def batches(step: int) -> Iterator[Batch]:
-        return shuffled(training.inputs, training.results, batch_size=config.optimizer.batch_size, seed=seed, step=step)
+        return shuffled(training.inputs, targets, batch_size=config.optimizer.batch_size, seed=seed, step=step)
 
     def loss(batch: Batch) -> Tensor:
         inputs, results = batch
@@ -72,10 +78,10 @@ def prepare(config: ArithmeticConfig, seed: int, device: str) -> Prepared:
         )
         metrics |= fidelity(arrays, in_positions)
         arrays["digit_accuracy"] = (100 * on_sample.digits_right / on_sample.pairs).astype(np.float32)
-        if config.task == "addition":
+        if task.by_carries:
             arrays["sequence_accuracy_by_carries"] = on_sample.accuracy_by_carries()
         labels = {
-            "digit_accuracy": [f"10^{k}" for k in range(digits - 1, -1, -1)],
+            "digit_accuracy": [f"10^{k}" for k in range(task.digits - 1, -1, -1)],
             "train_split_sha256": [split.digest],
         }
         return Outcome(metrics, {}, arrays, labels)
@@ -94,21 +100,16 @@ class DigitReadout(nn.Module):
         return x[:, self.tokens]
 
 
-def build_model(config: ArithmeticConfig, pattern: Pattern, seed: int) -> Encoder:
+def build_model(config: ArithmeticConfig, task: ArithmeticTask, pattern: Pattern, seed: int) -> Encoder:
     """The encoder with its prior; its outputs are (B, 10 K), or with the readout `token` (B, K, 10)."""
-    shape = {"vocabulary": BASE, "tokens": patterns.TOKENS}
+    shape = {"vocabulary": BASE, "tokens": TOKENS}
     if config.digit_tokens is None:
-        return encoder_with_prior(config, pattern, seed, outputs=data.OUTPUT_DIGITS[config.task] * BASE, **shape)
+        return encoder_with_prior(config, pattern, seed, outputs=task.digits * BASE, **shape)
     # A pool has no weights and leaves the head as wide as the network, which is all that the shared head needs.
     pooled = config.model_copy(update={"model": config.model.model_copy(update={"readout": "pool"})})
     model = encoder_with_prior(pooled, pattern, seed, outputs=BASE, **shape)
     model.readout = DigitReadout(config.digit_tokens)
     return model
-
-
-def evenly(count: int, wanted: int) -> Tensor:
-    """`wanted` evenly spaced row numbers below `count`: a fixed sample, the same for all methods of a seed."""
-    return torch.from_numpy(np.linspace(0, count - 1, min(wanted, count)).round().astype(np.int64))
 
 
 def digit_logits(model: nn.Module, inputs: Tensor) -> Tensor:
@@ -146,25 +147,23 @@ class Score:
 @torch.no_grad()
 def score(model: nn.Module, pairs: Pairs, progress: Progress | None = None) -> Score:
     """Evaluate on all pairs in batches, in evaluation mode; memory does not grow with their number."""
-    training = model.training
-    model.eval()
     count, digits = pairs.results.shape
     found = Score(0, 0, np.zeros(digits), 0.0, np.zeros((2, 4)))
-    for start in range(0, count, EVALUATION_BATCH):
-        part = pairs.take(torch.arange(start, min(start + EVALUATION_BATCH, count), device=pairs.results.device))
-        logits, expected = digit_logits(model, part.inputs), part.results.long()
-        right = logits.argmax(-1) == expected
-        whole = right.all(1)
-        found.pairs += len(expected)
-        found.sequences_right += int(whole.sum())
-        found.digits_right += right.double().sum(0).numpy(force=True)
-        found.loss_sum += F.cross_entropy(logits.flatten(0, 1), expected.flatten(), reduction="sum").double().item()
-        number = carries(part.inputs).numpy(force=True)
-        found.by_carries[0] += np.bincount(number[whole.numpy(force=True)], minlength=4)
-        found.by_carries[1] += np.bincount(number, minlength=4)
-        if progress is not None:
-            progress(found.pairs, count, found.loss_sum / (found.pairs * digits))
-    model.train(training)
+    with evaluation_mode(model):
+        for start in range(0, count, EVALUATION_BATCH):
+            part = pairs.take(torch.arange(start, min(start + EVALUATION_BATCH, count), device=pairs.results.device))
+            logits, expected = digit_logits(model, part.inputs), part.results.long()
+            right = logits.argmax(-1) == expected
+            whole = right.all(1)
+            found.pairs += len(expected)
+            found.sequences_right += int(whole.sum())
+            found.digits_right += right.double().sum(0).numpy(force=True)
+            found.loss_sum += F.cross_entropy(logits.flatten(0, 1), expected.flatten(), reduction="sum").double().item()
+            number = carries(part.inputs).numpy(force=True)
+            found.by_carries[0] += np.bincount(number[whole.numpy(force=True)], minlength=4)
+            found.by_carries[1] += np.bincount(number, minlength=4)
+            if progress is not None:
+                progress(found.pairs, count, found.loss_sum / (found.pairs * digits))
     return found
 
 
@@ -172,7 +171,7 @@ def carries(inputs: Tensor) -> Tensor:
     """How many digit positions carry when the two numbers are added: (R, 6) -> (R), 0 to 3."""
     carry = torch.zeros(len(inputs), dtype=torch.long, device=inputs.device)
     total = torch.zeros_like(carry)
-    for position in range(patterns.DIGITS - 1, -1, -1):
-        carry = (inputs[:, position].long() + inputs[:, position + patterns.DIGITS].long() + carry >= BASE).long()
+    for position in range(DIGITS - 1, -1, -1):
+        carry = (inputs[:, position].long() + inputs[:, position + DIGITS].long() + carry >= BASE).long()
         total += carry
     return total

@@ -8,15 +8,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maskprior import tasks
 from maskprior.config.boolean import BooleanConfig
 from maskprior.datasets import boolean as data
 from maskprior.diagnostics.persistence import position_open_mass
-from maskprior.experiments.observers import Persistence, Trace
+from maskprior.experiments.observers import Persistence, Trace, fidelity
 from maskprior.experiments.outcome import Outcome, Prepared
-from maskprior.experiments.token import encoder_optimizer, encoder_with_prior, fidelity, predict, shuffled
-from maskprior.patterns.boolean import pattern as boolean_pattern
+from maskprior.experiments.short_sequences import encoder_with_prior, learned_targets, predict, shuffled
+from maskprior.tasks.boolean import BooleanTask
 from maskprior.training.determinism import make_deterministic
 from maskprior.training.loop import Losses, Progress, Setup
+from maskprior.training.optimizer import model_optimizer
 
 TOLERANCE = 0.5
 
@@ -36,25 +38,22 @@ class Rows:
 def prepare(config: BooleanConfig, seed: int, device: str) -> Prepared:
     """The run of this configuration and seed. All methods of a seed share weights, data and their order."""
     make_deterministic()
-    train_x, test_x = train_and_test(config, seed)
-    training, test = rows(config.task, train_x, device), rows(config.task, test_x, device)
-    probe = rows(config.task, data.probe_rows(config.dimension, config.probe_completions), device)
-    pattern = boolean_pattern(
-        config.task,
-        config.pattern,
-        layers=config.model.layers,
-        heads=config.model.heads,
-        tokens=config.dimension,
-    )
+    task: BooleanTask = tasks.find("boolean", config.task)
+    train_x, test_x = train_and_test(config, task, seed)
+    training, test = rows(task, train_x, device), rows(task, test_x, device)
+    targets = learned_targets(config, training.targets, seed)
+    probe = rows(task, data.probe_rows(config.dimension, config.probe_completions), device)
+    shape = {"layers": config.model.layers, "heads": config.model.heads, "tokens": config.dimension}
+    pattern = task.patterns[config.pattern](**shape)
     model = encoder_with_prior(config, pattern, seed, vocabulary=2, tokens=config.dimension, outputs=1).to(device)
-    optimizer = encoder_optimizer(model, config.optimizer)
-    trace = Trace(config.optimizer.steps, lambda: probe_measures(config.task, model, probe))
+    optimizer = model_optimizer(model, config.optimizer)
+    trace = Trace(config.optimizer.steps, lambda: probe_measures(task, model, probe))
     # A quarter of the probe batch, still balanced, is enough for maps averaged over it.
     persistence = Persistence(model, probe.tokens[::4], pattern, config.optimizer)
     in_positions = position_open_mass(model, model.positions(), pattern)
 
     def batches(step: int) -> Iterator[Batch]:
-        return shuffled(training.tokens, training.targets, batch_size=config.optimizer.batch_size, seed=seed, step=step)
+        return shuffled(training.tokens, targets, batch_size=config.optimizer.batch_size, seed=seed, step=step)
 
     def loss(batch: Batch) -> Tensor:
         tokens, targets = batch
@@ -67,26 +66,26 @@ def prepare(config: BooleanConfig, seed: int, device: str) -> Prepared:
         last = losses.values[-100:]
         metrics |= {"train_loss": float(np.mean(last)) if last else float("nan")} | best(arrays)
         metrics |= fidelity(arrays, in_positions)
-        names = [data.monomial_name(monomial) for monomial in data.monomials(config.task)]
-        coefficients = outputs.numpy(force=True) @ data.characters(test.x, data.monomials(config.task))
+        names = [data.monomial_name(monomial) for monomial in task.followed]
+        coefficients = outputs.numpy(force=True) @ data.characters(test.x, task.followed)
         arrays["fourier_final"] = (coefficients / len(test.x)).astype(np.float32)
         labels = {"trace/fourier": names, "fourier_final": names}
-        return Outcome(metrics, reference(config.task, test), arrays, labels)
+        return Outcome(metrics, reference(task, test), arrays, labels)
 
     return Prepared(Setup(model, optimizer, config.optimizer, batches, loss, (trace, persistence)), report)
 
 
-def train_and_test(config: BooleanConfig, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def train_and_test(config: BooleanConfig, task: BooleanTask, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """The seen part and the whole cube, or for majority3 the sampled sets of this seed."""
     if config.sampled:
-        return data.sampled_sets(config.task, dimension=config.dimension, size=config.sample_size, seed=seed)
+        return data.sampled_sets(task.seen, dimension=config.dimension, size=config.sample_size, seed=seed)
     cube = data.cube(config.dimension)
-    return cube[data.seen(config.task, cube)], cube
+    return cube[task.seen(cube)], cube
 
 
-def rows(task: str, x: np.ndarray, device: str) -> Rows:
+def rows(task: BooleanTask, x: np.ndarray, device: str) -> Rows:
     tokens = torch.from_numpy((x + 1) // 2).long()
-    targets, seen = torch.from_numpy(data.target(task, x)), torch.from_numpy(data.seen(task, x))
+    targets, seen = torch.from_numpy(task.target(x)), torch.from_numpy(task.seen(x))
     return Rows(x, tokens.to(device), targets.to(device), seen.to(device))
 
 
@@ -103,11 +102,11 @@ def scores(outputs: Tensor, rows: Rows) -> dict[str, float]:
     return found
 
 
-def probe_measures(task: str, model: nn.Module, probe: Rows) -> dict[str, float | np.ndarray]:
+def probe_measures(task: BooleanTask, model: nn.Module, probe: Rows) -> dict[str, float | np.ndarray]:
     """The function on the probe batch: losses, accuracies, the mean unseen output, Fourier coefficients (K)."""
     outputs = predict(model, probe.tokens).squeeze(1)
     kept = ("test_loss", "test_accuracy", "seen_loss", "unseen_loss", "unseen_accuracy", "unseen_mean_prediction")
-    characters = data.characters(probe.x, data.monomials(task))
+    characters = data.characters(probe.x, task.followed)
     found = scores(outputs, probe)
     return {**{name: found[name] for name in kept}, "fourier": outputs.numpy(force=True) @ characters / len(probe.x)}
 
@@ -119,7 +118,7 @@ def best(arrays: dict[str, np.ndarray]) -> dict[str, float]:
     return {"best_test_loss": float(losses[at]), "best_step": float(arrays["trace/step"][at])}
 
 
-def reference(task: str, test: Rows) -> dict[str, float]:
-    """What the exact minimum-degree interpolator scores on the same rows."""
-    found = scores(torch.from_numpy(data.interpolator(task, test.x)).to(test.targets.device), test)
+def reference(task: BooleanTask, test: Rows) -> dict[str, float]:
+    """What the minimum-degree interpolator scores on the same rows."""
+    found = scores(torch.from_numpy(task.interpolate(test.x)).to(test.targets.device), test)
     return {f"mdi_{name}": found[name] for name in ("test_loss", "test_accuracy", "test_sign_accuracy")}

@@ -18,7 +18,7 @@ from maskprior.errors import DATA, UserError
 from maskprior.experiments.outcome import Prepared
 from maskprior.runs.spec import Run, resolve
 from maskprior.training.loop import Setup
-from maskprior.training.optimizer import schedule, set_learning_rate
+from maskprior.training.optimizer import set_learning_rate
 
 MIB = 2**20
 # Bytes a trained parameter takes in float32 with Adam: itself, its gradient, two moments.
@@ -157,7 +157,7 @@ def rates(config: OptimizerConfig) -> tuple[tuple[int, str, float], ...]:
     """The learning rate at the start, after the warm-up, in the middle and at the last step."""
     warmup = config.warmup_steps or getattr(config, "warmup_epochs", 0) * getattr(config, "steps_per_epoch", 0)
     places = {"start": 0, "after warm-up": warmup, "middle": config.steps // 2, "last": config.steps - 1}
-    return tuple((step, name, config.lr * schedule(config, step)) for name, step in places.items())
+    return tuple((step, name, config.lr * config.factor(step)) for name, step in places.items())
 
 
 def text(found: Rehearsal) -> str:

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maskprior.attention import mask_parameters, query_key_parameters
-from maskprior.config.base import OptimizerConfig
+from maskprior import methods
+from maskprior.attention import mask_parameters
 from maskprior.config.language import LanguageConfig
 from maskprior.datasets import text
 from maskprior.datasets.text import Corpus
 from maskprior.diagnostics.persistence import layer_states, mean_attention, position_open_mass
-from maskprior.experiments.observers import Persistence, Trace
+from maskprior.experiments.observers import Persistence, Trace, fidelity
 from maskprior.experiments.outcome import Outcome, Prepared
 from maskprior.experiments.perplexity import (
     bits_per_byte,
@@ -23,15 +23,14 @@ from maskprior.experiments.perplexity import (
     text_nats,
     token_losses,
 )
-from maskprior.initialization.mask import write_mask_logits
-from maskprior.initialization.mimetic import write_mimetic_query_key, write_mimetic_value_out
+from maskprior.initialization.mimetic import write_mimetic_value_out
 from maskprior.models.gpt import Block, Gpt, generate
 from maskprior.patterns import language as priors
-from maskprior.training.determinism import METHOD, MODEL, generator, make_deterministic, stream_seed
+from maskprior.patterns.language import DistancePattern
+from maskprior.training.determinism import DROPOUT, METHOD, MODEL, SAMPLE, generator, make_deterministic, stream_seed
 from maskprior.training.loop import Losses, Progress, Setup
-from maskprior.training.optimizer import build_optimizer
+from maskprior.training.optimizer import model_optimizer
 
-DROPOUT, SAMPLE = 3, 4
 PROMPT = 8
 
 Batch = tuple[Tensor, Tensor]
@@ -52,8 +51,8 @@ def prepare_on(corpus: Corpus, config: LanguageConfig, seed: int, device: str) -
     make_deterministic()
     m, block = config.model, config.model.block
     pattern = priors.pattern(config.mask.prior, layers=m.layers, heads=m.heads, tokens=block, scale=config.mask.scale)
-    model = build_model(config, corpus.vocabulary, seed).to(device)
-    optimizer = gpt_optimizer(model, config.optimizer)
+    model = build_model(config, pattern, corpus.vocabulary, seed).to(device)
+    optimizer = model_optimizer(model, config.optimizer)
     probe, probe_targets = (part.to(device) for part in evenly(corpus.splits["valid"], config))
     trace = Trace(config.optimizer.steps, lambda: {"val_loss": estimated_loss(model, iter([(probe, probe_targets)]))})
     persistence = Persistence(model, probe, pattern, config.optimizer)
@@ -94,28 +93,21 @@ def prepare_on(corpus: Corpus, config: LanguageConfig, seed: int, device: str) -
     return Prepared(setup, report)
 
 
-def build_model(config: LanguageConfig, vocabulary: int, seed: int) -> Gpt:
+def build_model(config: LanguageConfig, pattern: DistancePattern, vocabulary: int, seed: int) -> Gpt:
     """The GPT with the prior where the method keeps it. All methods of a seed share their other weights."""
     m = config.model
     torch.manual_seed(stream_seed(seed, MODEL))
     shape = {"heads": m.heads, "head_dim": m.head_dim, "mlp_dim": m.mlp_dim, "block": m.block}
     blocks = [Block(m.dim, dropout=m.dropout, mask_scale=config.mask.scale, **shape) for _ in range(m.layers)]
     model = Gpt(vocabulary, m.dim, block=m.block, blocks=blocks, std=m.init_std)
-    if config.method == "mask":
-        prior = priors.mask_logits(config.mask.prior, heads=m.heads, tokens=m.block, scale=config.mask.scale)
-        write_mask_logits(model, prior)
+    noise = generator(seed, METHOD)
+    methods.find(config.method).write(model, config, pattern, noise)
     if config.method == "mimetic":
-        noise, c = generator(seed, METHOD), config.mimetic
-        write_mimetic_query_key(model, identity=c.query_key_identity, noise=c.query_key_noise, generator=noise)
-        write_mimetic_value_out(model, identity=c.value_out_identity, noise=c.value_out_noise, generator=noise)
+        options = config.mimetic
+        write_mimetic_value_out(
+            model, identity=options.value_out_identity, noise=options.value_out_noise, generator=noise
+        )
     return model
-
-
-def gpt_optimizer(model: Gpt, config: OptimizerConfig) -> torch.optim.Optimizer:
-    masks, query_keys = mask_parameters(model), query_key_parameters(model)
-    special = {id(parameter) for parameter in [*masks, *query_keys]}
-    others = [parameter for parameter in model.parameters() if id(parameter) not in special]
-    return build_optimizer(config, masks=masks, query_keys=query_keys, others=others)
 
 
 def evenly(tokens: text.Tokens, config: LanguageConfig) -> Batch:
@@ -165,13 +157,6 @@ def profile(maps: np.ndarray) -> np.ndarray:
     tokens = maps.shape[-1]
     by_distance = [np.diagonal(maps, -r, axis1=2, axis2=3).mean(-1) for r in range(tokens)]
     return np.stack(by_distance, axis=-1).astype(np.float32)
-
-
-def fidelity(arrays: Arrays, position_open_mass: np.ndarray) -> dict[str, float]:
-    """How much of the prior is there before training, averaged over layers and heads."""
-    names = {"map_alignment": "alignment", "open_mass": "open_mass", "open_fraction": "open_mass_chance"}
-    found = {f"init_fidelity_{to}": float(np.nanmean(arrays[f"persistence/{of}"][0])) for of, to in names.items()}
-    return found | {"init_fidelity_position_open_mass": float(np.nanmean(position_open_mass))}
 
 
 def sample(model: Gpt, corpus: Corpus, config: LanguageConfig, seed: int, device: str) -> list[str]:

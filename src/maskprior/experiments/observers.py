@@ -23,6 +23,21 @@ def trace_steps(last: int) -> list[int]:
     return [*range(min(10, last)), *(int(p) for p in points if p < last), last]
 
 
+def evenly(count: int, wanted: int | None) -> np.ndarray:
+    """`wanted` evenly spaced row numbers below `count`, all of them for None: a fixed sample for all methods."""
+    if wanted is None or wanted >= count:
+        return np.arange(count)
+    return np.linspace(0, count - 1, wanted).round().astype(np.int64)
+
+
+def fidelity(arrays: Arrays, position_open_mass: np.ndarray) -> dict[str, float]:
+    """How much of the prior is there before training, averaged over layers and heads: on real inputs, and in the
+    query-key weights alone, read from positions without content."""
+    names = {"map_alignment": "alignment", "open_mass": "open_mass", "open_fraction": "open_mass_chance"}
+    found = {f"init_fidelity_{to}": float(np.nanmean(arrays[f"persistence/{of}"][0])) for of, to in names.items()}
+    return found | {"init_fidelity_position_open_mass": float(np.nanmean(position_open_mass))}
+
+
 class Series:
     """Named values over steps, as float32 arrays with the steps beside them."""
 

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from maskprior.datasets import text
 from maskprior.datasets.text import Tokens
+from maskprior.evaluation import evaluation_mode
 from maskprior.training.loop import Progress
 
 WINDOWS = 8
@@ -42,30 +43,26 @@ def text_nats(
     model: nn.Module, tokens: Tokens, *, block: int, stride: int, device: str, progress: Progress | None = None
 ) -> float:
     """-log p of the text given its first token, in nats, by a window of `block` tokens that moves on by `stride`."""
-    training = model.training
-    model.eval()
     begins, had = windows(len(tokens), block=block, stride=stride)
     offsets = np.arange(min(block, len(tokens) - 1))
     total = 0.0
-    for at in range(0, len(begins), WINDOWS):
-        index = begins[at : at + WINDOWS, None] + offsets
-        inputs, targets = (torch.from_numpy(tokens[i].astype(np.int64)).to(device) for i in (index, index + 1))
-        counts = torch.from_numpy(offsets >= had[at : at + WINDOWS, None]).to(device)
-        total += (token_losses(model, inputs, targets).double() * counts).sum().item()
-        if progress is not None:
-            done = min(at + WINDOWS, len(begins))
-            progress(done, len(begins), total / (index.max() + 1))
-    model.train(training)
+    with evaluation_mode(model):
+        for at in range(0, len(begins), WINDOWS):
+            index = begins[at : at + WINDOWS, None] + offsets
+            inputs, targets = (torch.from_numpy(tokens[i].astype(np.int64)).to(device) for i in (index, index + 1))
+            counts = torch.from_numpy(offsets >= had[at : at + WINDOWS, None]).to(device)
+            total += (token_losses(model, inputs, targets).double() * counts).sum().item()
+            if progress is not None:
+                done = min(at + WINDOWS, len(begins))
+                progress(done, len(begins), total / (index.max() + 1))
     return total
 
 
 @torch.no_grad()
 def estimated_loss(model: nn.Module, batches: Iterator[tuple[Tensor, Tensor]]) -> float:
     """Mean over batches of the mean cross-entropy, nats: the paper's estimate, on random windows without context."""
-    training = model.training
-    model.eval()
-    means = [token_losses(model, inputs, targets).mean().item() for inputs, targets in batches]
-    model.train(training)
+    with evaluation_mode(model):
+        means = [token_losses(model, inputs, targets).mean().item() for inputs, targets in batches]
     return float(np.mean(means))
 
 

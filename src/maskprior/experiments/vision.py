@@ -11,16 +11,15 @@ from timm.optim import param_groups_weight_decay
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maskprior import methods
 from maskprior.attention import mask_parameters
 from maskprior.config.vision import VisionConfig, VisionOptimizerConfig
 from maskprior.diagnostics.persistence import layer_states, position_open_mass
-from maskprior.experiments.observers import Arrays, Persistence, Trace
+from maskprior.evaluation import evaluation_mode
+from maskprior.experiments.observers import Arrays, Persistence, Trace, evenly, fidelity
 from maskprior.experiments.outcome import Outcome, Prepared
-from maskprior.experiments.token import fidelity
-from maskprior.experiments.vision_data import Batch, Noise, Pictures, Rows, evenly, open_pictures, training_batches
-from maskprior.initialization.mask import write_mask
-from maskprior.initialization.mimetic import write_mimetic_query_key, write_mimetic_value_out
-from maskprior.initialization.structured import write_structured_svd
+from maskprior.experiments.vision_data import Batch, Noise, Pictures, Rows, open_pictures, training_batches
+from maskprior.initialization.mimetic import write_mimetic_value_out
 from maskprior.models.vit import Vit
 from maskprior.patterns import vision as patterns
 from maskprior.patterns.vision import PatchPattern
@@ -95,25 +94,14 @@ def vision_pattern(config: VisionConfig) -> PatchPattern:
 def vit_with_prior(config: VisionConfig, pattern: PatchPattern, seed: int) -> Vit:
     """The network with the prior where the method keeps it. All methods of a seed share their other weights."""
     torch.manual_seed(stream_seed(seed, MODEL))
-    m = config.model
+    m, method = config.model, methods.find(config.method)
     model = Vit(
         classes=config.classes,
         form=config.mask.form,
-        position_scale=config.svd.position_scale if config.method == "impulse" else config.position_scale,
+        position_scale=method.position_scale(config),
         **m.model_dump(exclude={"head_dim"}),
     )
-    noise = generator(seed, METHOD)
-    match config.method:
-        case "mask" | "mask_fixed":
-            learnable = config.method == "mask"
-            write_mask(model, pattern, amplitude=config.mask.amplitude, learnable=learnable, form=config.mask.form)
-        case "impulse":
-            options = config.svd.model_dump(exclude={"position_scale"})
-            positions = model.positions()[pattern.prefix :]
-            write_structured_svd(model, positions, pattern.patches(), generator=noise, **options)
-        case "mimetic":
-            i, z = config.mimetic.query_key_identity, config.mimetic.query_key_noise
-            write_mimetic_query_key(model, identity=i, noise=z, generator=noise)
+    method.write(model, config, pattern, generator(seed, METHOD))
     if config.vproj == "mimetic":
         i, z = config.mimetic.value_out_identity, config.mimetic.value_out_noise
         write_mimetic_value_out(model, identity=i, noise=z, generator=generator(seed, METHOD, VALUE_OUT))
@@ -131,14 +119,12 @@ def vit_optimizer(model: Vit, config: VisionOptimizerConfig) -> torch.optim.Opti
 @torch.no_grad()
 def evaluate(model: nn.Module, pictures: Pictures, rows: Rows, device: str) -> dict[str, float]:
     """Top-1 accuracy in percent and cross-entropy in nats on these test images, in evaluation mode and float32."""
-    training = model.training
-    model.eval()
     right, loss = 0, 0.0
-    for pixels, labels in pictures.test(rows):
-        logits, expected = model(pixels.to(device)), labels.to(device)
-        right += int((logits.argmax(-1) == expected).sum())
-        loss += F.cross_entropy(logits, expected, reduction="sum").item()
-    model.train(training)
+    with evaluation_mode(model):
+        for pixels, labels in pictures.test(rows):
+            logits, expected = model(pixels.to(device)), labels.to(device)
+            right += int((logits.argmax(-1) == expected).sum())
+            loss += F.cross_entropy(logits, expected, reduction="sum").item()
     return {"test_top1": 100 * right / len(rows), "test_loss": loss / len(rows)}
 
 

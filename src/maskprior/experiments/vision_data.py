@@ -15,10 +15,9 @@ from maskprior.config.vision import AugmentationConfig, VisionConfig
 from maskprior.datasets import images
 from maskprior.datasets.images import IMAGENET_MEAN, IMAGENET_STD, Images
 from maskprior.errors import UserError
-from maskprior.training.determinism import stream_seed
+from maskprior.training.determinism import DEPTH, MIX, stream_seed
 
 EVALUATION_BATCH = 256
-MIX, DEPTH = 3, 4  # streams of random numbers beside those of maskprior.training.determinism
 
 Batch = tuple[Tensor, Tensor]
 Rows = NDArray[np.int64]
@@ -183,8 +182,3 @@ def training_batches(config: VisionConfig, pictures: Pictures, *, seed: int, ste
             step += 1
             yield pixels, targets
         epoch, skip = epoch + 1, 0
-
-
-def evenly(count: int, wanted: int | None) -> Rows:
-    """`wanted` evenly spaced row numbers below `count`, all of them for None: the same for all methods and seeds."""
-    return np.linspace(0, count - 1, min(wanted or count, count)).round().astype(np.int64)

@@ -1,6 +1,5 @@
-"""The prior as an attention bias: M is +a on open and -a on closed entries (paper 4.2), or given entry by entry."""
+"""The prior as an attention bias: M is +a on open and -a on closed entries (paper 4.2), or what the pattern gives."""
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -21,9 +20,3 @@ def write_zero_mask(model: nn.Module) -> None:
     """A learnable M of zeros in every layer: the parameters without the prior (paper Table 4)."""
     for module in attentions(model):
         module.set_mask(torch.zeros(module.heads, module.tokens, module.tokens), learnable=True)
-
-
-def write_mask_logits(model: nn.Module, mask_logits: np.ndarray) -> None:
-    """Give every layer the same learnable M, (H, N, N)."""
-    for module in attentions(model):
-        module.set_mask(torch.from_numpy(mask_logits), learnable=True)

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from maskprior.attention import Attention
+from maskprior.evaluation import evaluation_mode
 
 
 class Block(nn.Module):
@@ -57,19 +58,13 @@ class Gpt(nn.Module):
         return self.position.weight.detach()
 
 
-def parameter_count(model: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
 @torch.no_grad()
 def generate(model: nn.Module, prompt: Tensor, count: int, *, block: int, generator: torch.Generator) -> Tensor:
     """`count` tokens after the prompt (P), each drawn from the softmax given the last `block` tokens; (P + count)."""
-    training = model.training
-    model.eval()
     found = prompt
-    for _ in range(count):
-        logits = model(found[-block:].unsqueeze(0))[0, -1]
-        drawn = torch.multinomial(logits.double().softmax(-1).cpu(), 1, generator=generator)
-        found = torch.cat([found, drawn.to(found.device)])
-    model.train(training)
+    with evaluation_mode(model):
+        for _ in range(count):
+            logits = model(found[-block:].unsqueeze(0))[0, -1]
+            drawn = torch.multinomial(logits.double().softmax(-1).cpu(), 1, generator=generator)
+            found = torch.cat([found, drawn.to(found.device)])
     return found

@@ -1,52 +1,47 @@
-"""Patterns of the Boolean tasks (paper 4.2, appendix E, figures 2 and 6; reconstructed from the text).
+"""Patterns that Boolean tasks are put together from (paper 4.2, appendix E, figures 2 and 6; after the text).
 
-Every row keeps at least one open entry, for a row that is all closed is neutral and carries no prior.
+The smallest pieces are maps of one head, (N, N); the others are whole patterns, (L, H, N, N).
 """
 
 import numpy as np
 
 from maskprior.patterns.pattern import Pattern, from_heads
 
-
-def pattern(task: str, name: str, *, layers: int, heads: int, tokens: int) -> Pattern:
-    """The pattern `name` of a task, (L, H, N, N).
-
-    2parity: `perm` x0 <-> x1, every other token itself; `blockself` the block {x0, x1} and the others themselves;
-    `layered` perm in the first layer, then every token itself.
-    majority3: `identity` every token itself; `identity_first` only the first three, the other rows neutral.
-    cyclic3: `forward` token i attends to i, i+1, i+2 (cyclic); `centered` to i-1, i, i+1; `early` forward in the first
-    two layers, then every token itself.
-    threesym: `perm` one pair a head, {0,1}, {1,2}, {0,2}; `blockself` the same with blocks.
-    """
-    itself = np.eye(tokens, dtype=bool)
-    everywhere = (heads, 1, 1)
-    if task == "2parity":
-        swapped, block = _pair(0, 1, tokens, with_self=False), _pair(0, 1, tokens, with_self=True)
-        if name == "layered":
-            first = from_heads(np.tile(swapped, everywhere), 1).open
-            return Pattern(np.concatenate([first, from_heads(np.tile(itself, everywhere), layers - 1).open]))
-        return from_heads(np.tile({"perm": swapped, "blockself": block}[name], everywhere), layers)
-    if task == "majority3":
-        if name == "identity_first":
-            itself = itself & (np.arange(tokens) < 3)[:, None]
-        return from_heads(np.tile(itself, everywhere), layers)
-    if task == "cyclic3":
-        offsets = (-1, 0, 1) if name == "centered" else (0, 1, 2)
-        local = np.logical_or.reduce([np.roll(itself, offset, axis=1) for offset in offsets])
-        found = from_heads(np.tile(local, everywhere), layers).open.copy()
-        if name == "early":
-            found[2:] = itself
-        return Pattern(found)
-    if task == "threesym":
-        pairs = [(0, 1), (1, 2), (0, 2)]
-        per_head = [_pair(*pairs[head % 3], tokens, with_self=name == "blockself") for head in range(heads)]
-        return from_heads(np.stack(per_head), layers)
-    raise ValueError(f"task: {task!r} has no Boolean pattern")
+SHUFFLE = 0  # the seed of the permutation that `shuffled` draws, the same for all runs
 
 
-def _pair(i: int, j: int, tokens: int, *, with_self: bool) -> np.ndarray:
-    """Tokens i and j attend to each other (and to themselves), every other token to itself; (N, N)."""
+def pair_map(chosen: tuple[int, int], tokens: int, *, with_self: bool = False) -> np.ndarray:
+    """Two tokens attend to each other (and to themselves), every other token to itself: (N, N)."""
+    i, j = chosen
     found = np.eye(tokens, dtype=bool)
     found[i, i] = found[j, j] = with_self
     found[i, j] = found[j, i] = True
     return found
+
+
+def pair(chosen: tuple[int, int], *, layers: int, heads: int, tokens: int, with_self: bool = False) -> Pattern:
+    """`pair_map` in every layer and head."""
+    return everywhere(pair_map(chosen, tokens, with_self=with_self), layers=layers, heads=heads)
+
+
+def itself(*, layers: int, heads: int, tokens: int) -> Pattern:
+    """Every token attends to itself."""
+    return everywhere(np.eye(tokens, dtype=bool), layers=layers, heads=heads)
+
+
+def neighbours(offsets: tuple[int, ...], *, layers: int, heads: int, tokens: int) -> Pattern:
+    """Token i attends to the tokens i + offset, the indices modulo N."""
+    diagonal = np.eye(tokens, dtype=bool)
+    local = np.logical_or.reduce([np.roll(diagonal, offset, axis=1) for offset in offsets])
+    return everywhere(local, layers=layers, heads=heads)
+
+
+def shuffled(*, layers: int, heads: int, tokens: int) -> Pattern:
+    """Token i attends to one token, which a random permutation names: as sparse as a pair's map, and about nothing."""
+    order = np.random.default_rng(SHUFFLE).permutation(tokens)
+    return everywhere(np.eye(tokens, dtype=bool)[order], layers=layers, heads=heads)
+
+
+def everywhere(head: np.ndarray, *, layers: int, heads: int) -> Pattern:
+    """One head's map, (N, N), in every layer and head: (L, H, N, N)."""
+    return from_heads(np.tile(head, (heads, 1, 1)), layers)

@@ -3,9 +3,23 @@
 Shapes: L layers, H heads, N tokens. Entries j > i are the future: they exist in M, at 0, and count nowhere.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from maskprior.patterns.pattern import Pattern
+
+
+@dataclass(frozen=True)
+class DistancePattern(Pattern):
+    """A prior over distances. Its M, `logits`, (H, N, N), is given entry by entry and is the same in every layer."""
+
+    logits: np.ndarray | None = None
+
+    def mask_logits(self, amplitude: float) -> np.ndarray:
+        """`amplitude` times M; float32, (L, H, N, N)."""
+        assert self.logits is not None
+        return np.tile(np.float32(amplitude) * self.logits, (len(self.open), 1, 1, 1))
 
 
 def distances(tokens: int) -> np.ndarray:
@@ -37,14 +51,16 @@ def mask_logits(name: str, *, heads: int, tokens: int, scale: float) -> np.ndarr
     return found.astype(np.float32)
 
 
-def pattern(name: str, *, layers: int, heads: int, tokens: int, scale: float) -> Pattern:
+def pattern(name: str, *, layers: int, heads: int, tokens: int, scale: float) -> DistancePattern:
     """The prior as a causal, graded pattern, the same in every layer.
 
     The map it asks for is its own: softmax over j <= i of log sigmoid(scale M_ij). Open is what each row prefers most,
     the token itself. Row 0 sees itself alone and is neutral.
     """
-    bias = -np.logaddexp(0, -scale * mask_logits(name, heads=heads, tokens=tokens, scale=scale).astype(np.float64))
+    logits = mask_logits(name, heads=heads, tokens=tokens, scale=scale)
+    bias = -np.logaddexp(0, -scale * logits.astype(np.float64))
     visible = np.tril(np.ones((tokens, tokens), dtype=bool))
     weights = np.where(visible, np.exp(bias - bias.max(-1, keepdims=True)), 0)
     graded = np.tile(weights / weights.sum(-1, keepdims=True), (layers, 1, 1, 1))
-    return Pattern(np.tile(np.eye(tokens, dtype=bool), (layers, heads, 1, 1)), causal=True, graded=graded)
+    preferred = np.tile(np.eye(tokens, dtype=bool), (layers, heads, 1, 1))
+    return DistancePattern(preferred, causal=True, graded=graded, logits=logits)

@@ -11,12 +11,14 @@ class Pattern:
 
     In a `causal` model only entries j <= i exist: everything below is said and measured among them. A graded prior,
     which prefers some entries to others by degrees, is the attention map it asks for, `graded`, (L, H, N, N), with
-    rows that sum to 1; `open` then holds the entries it prefers most.
+    rows that sum to 1; `open` then holds the entries it prefers most. Of the first `prefix` tokens (a class token) the
+    pattern says nothing.
     """
 
     open: np.ndarray
     causal: bool = False
     graded: np.ndarray | None = None
+    prefix: int = 0
 
     def __post_init__(self) -> None:
         if self.open.dtype != bool or self.open.ndim != 4 or self.open.shape[2] != self.open.shape[3]:
@@ -40,6 +42,10 @@ class Pattern:
     def mask_logits(self, amplitude: float) -> np.ndarray:
         """M: +amplitude where open, -amplitude where closed; float32, (L, H, N, N)."""
         return np.where(self.open, np.float32(amplitude), np.float32(-amplitude))
+
+    def without_prefix(self) -> "Pattern":
+        """The pattern among the tokens that it speaks of."""
+        return Pattern(self.open[..., self.prefix :, self.prefix :]) if self.prefix else self
 
     def target_map(self) -> np.ndarray:
         """The attention the pattern asks for, float32: the graded map, else each row evenly over its open entries."""

@@ -25,10 +25,6 @@ class PatchPattern(Pattern):
         found[..., : self.prefix] = 0
         return found
 
-    def patches(self) -> Pattern:
-        """The pattern of the patches alone, (L, H, P, P)."""
-        return Pattern(self.open[..., self.prefix :, self.prefix :])
-
 
 def pattern(order: str, *, layers: int, heads: int, side: int, prefix: int = 1) -> PatchPattern:
     """Head h lets patch (r, c) of the side x side grid see the patch at (r, c) + offset number k, (L, H, N, N).

@@ -9,12 +9,12 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from maskprior import tasks
 from maskprior.analysis.aggregate import Summary, summarise
 from maskprior.analysis.axes import PERCENT
 from maskprior.analysis.measured import summary
 from maskprior.analysis.published import METRICS
 from maskprior.analysis.records import Entry, cells
-from maskprior.datasets.arithmetic import OUTPUT_DIGITS
 from maskprior.report.arithmetic_table import train_fraction
 from maskprior.report.figures import COLOURS, DASHES, WIDTH
 from maskprior.report.output import method_name, task_name
@@ -33,7 +33,7 @@ def places(task: str, array: str) -> list[str]:
     """What the entries of an error array stand for: numbers of carries, or powers of ten, most significant first."""
     if array == "sequence_accuracy_by_carries":
         return ["0", "1", "2", "3"]
-    return [f"$10^{k}$" for k in range(OUTPUT_DIGITS[task] - 1, -1, -1)]
+    return [f"$10^{k}$" for k in range(tasks.find("arithmetic", task).digits - 1, -1, -1)]
 
 
 def by_place(entries: Sequence[Entry], array: str) -> list[Summary]:

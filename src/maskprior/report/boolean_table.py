@@ -9,7 +9,7 @@ from maskprior.analysis.published import METRICS as ALL_METRICS
 from maskprior.analysis.rows import PRIOR_IN_MAP, PRIOR_IN_WEIGHTS, Row, source_text, table_rows
 from maskprior.config.settings import Settings
 from maskprior.report.outcomes import cell_columns, direction_mark, outcome_columns, value_mark
-from maskprior.report.output import NOTHING, VARIANTS, interval, method_name, note, number, seeds, task_name
+from maskprior.report.output import NOTHING, interval, method_name, note, number, seeds, task_name, title
 from maskprior.runs.spec import make_run, resolve
 
 __all__ = ["boolean_frame", "boolean_latex", "boolean_rows", "note", "smaller_cube"]
@@ -47,7 +47,7 @@ def boolean_latex(rows: Sequence[Row]) -> str:
             lines.append(rf" & \emph{{exact interpolator}} & & & {loss} & {accuracy} & & & & & & & & \\")
     for variant in dict.fromkeys(row.method.partition("+")[2] for row in controls):
         lines.append(r"\midrule")
-        lines.append(rf"\multicolumn{{14}}{{@{{}}l}}{{\emph{{Controls: {VARIANTS.get(variant, variant)}}}}} \\")
+        lines.append(rf"\multicolumn{{14}}{{@{{}}l}}{{\emph{{Controls: {title(variant)}}}}} \\")
         members = [row for row in controls if row.method.endswith(f"+{variant}")]
         lines += _latex_rows(members, {row.task: task_name(row.task) for row in members})
     lines += [r"\bottomrule", r"\end{tabular}"]

@@ -14,13 +14,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
+from maskprior import tasks as tasks_by_name
 from maskprior.analysis import persistence
 from maskprior.analysis.aggregate import bands
 from maskprior.analysis.axes import COSINE, LOG, PLAIN, SHARE, Axis
 from maskprior.analysis.records import Entry, experiment_of, panels
 from maskprior.datasets import boolean
-from maskprior.patterns import arithmetic as arithmetic_patterns
-from maskprior.patterns import boolean as boolean_patterns
 from maskprior.patterns.pattern import Pattern
 from maskprior.report.output import generated, method_name, task_name
 from maskprior.report.persistence_table import parameter_level
@@ -104,7 +103,12 @@ def save(figure: Figure, name: str) -> None:
 
 def task_pattern(task: str, scale: str) -> Pattern:
     """The pattern a task's runs use at a scale."""
-    return PATTERNS[experiment_of(task)](_config(task, scale))
+    config = _config(task, scale)
+    shape = {"layers": config.model.layers, "heads": config.model.heads}
+    if experiment_of(task) == "boolean":
+        shape["tokens"] = config.dimension
+    found: Pattern = tasks_by_name.find(experiment_of(task), task).patterns[config.pattern](**shape)
+    return found
 
 
 def mask_logits(task: str, scale: str) -> Array:
@@ -114,21 +118,6 @@ def mask_logits(task: str, scale: str) -> Array:
 
 def _config(task: str, scale: str) -> Any:
     return resolve(make_run(experiment_of(task), task, "mask", scale=scale))
-
-
-def _boolean_pattern(config: Any) -> Pattern:
-    model, tokens = config.model, config.dimension
-    return boolean_patterns.pattern(config.task, config.pattern, layers=model.layers, heads=model.heads, tokens=tokens)
-
-
-def _arithmetic_pattern(config: Any) -> Pattern:
-    return arithmetic_patterns.pattern(
-        config.task, config.pattern, layers=config.model.layers, heads=config.model.heads
-    )
-
-
-# How each experiment's configuration gives its pattern.
-PATTERNS: dict[str, Callable[[Any], Pattern]] = {"boolean": _boolean_pattern, "arithmetic": _arithmetic_pattern}
 
 
 def patterns(tasks: Sequence[str], scale: str) -> Figure:
@@ -273,8 +262,9 @@ def learning_curves(entries: Sequence[Entry], tasks: Sequence[str], methods: Seq
         _curves(axes[0, column], members, methods, trace("unseen_mean_prediction"))
         _curves(axes[1, column], members, methods, trace("test_loss"), LOG)
         x = boolean.cube(6)
-        x = x[~boolean.seen(task, x)]
-        means = {"target": boolean.target(task, x).mean(), "interpolator": boolean.interpolator(task, x).mean()}
+        learned = tasks_by_name.find("boolean", task)
+        x = x[~learned.seen(x)]
+        means = {"target": learned.target(x).mean(), "interpolator": learned.interpolate(x).mean()}
         if means["target"] == means["interpolator"]:
             means = {"target and interpolator": means["target"]}
         for text, mean in means.items():

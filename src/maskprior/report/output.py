@@ -9,62 +9,8 @@ from maskprior.analysis.aggregate import Difference, Summary
 from maskprior.analysis.rows import Row, total_sources
 from maskprior.config.settings import Settings
 from maskprior.files import write_atomically
+from maskprior.runs.spec import titles
 
-TASKS = {
-    "2parity": "2Parity",
-    "cyclic3": "Cyclic3",
-    "majority3": "Majority3",
-    "threesym": "ThreeSym",
-    "addition": "Addition",
-    "multiplication": "Multiplication",
-    "cifar10": "CIFAR-10",
-    "cifar100": "CIFAR-100",
-    "imagenet100": "ImageNet-100",
-    "wikitext2": "WikiText-2",
-    "tinystories": "TinyStories",
-}
-METHODS = {
-    "default": "Default",
-    "structured_svd": "Structured (SVD)",
-    "structured_opt": "Structured (Opt)",
-    "mask": "Mask",
-    "mask_zero": "Mask, all zero",
-    "mask_fixed": "Mask, fixed",
-    "mimetic": "Mimetic",
-    "impulse": "Impulse",
-}
-VARIANTS = {
-    "position18": "positions scaled",
-    "position1": "positions not scaled",
-    "pool": "mean over tokens",
-    "sgd": "SGD",
-    "mask_decay0": "no decay of M",
-    "mask_lr10": "rate of M × 10",
-    "mask_lr100": "rate of M × 100",
-    "query_key_lr001": "rate of QK ÷ 100",
-    "query_key_frozen": "QK frozen",
-    "amplitude1": "amplitude 1",
-    "amplitude2": "amplitude 2",
-    "amplitude5": "amplitude 5",
-    "amplitude10": "amplitude 10",
-    "additive": "raw additive bias",
-    "hadamard": "Hadamard mask",
-    "position_std002": "position std 0.02",
-    "position_std03": "position std 0.3",
-    "position_std1": "position std 1",
-    "embedding_std01": "embedding std 0.1",
-    "embedding_std002": "embedding std 0.02",
-    "norm_pool": "LayerNorm before the mean",
-    "blockself": "pattern with self",
-    "layered": "pattern in the first layer",
-    "aligned_self": "aligned pattern with self",
-    "carry": "pattern with carries",
-    "alibi": "ALiBi slopes",
-    "vproj_default": "V and Proj as Default",
-    "vproj_mimetic": "V and Proj as Mimetic",
-    "raster": "offsets in raster order",
-    "weight_init_reset": "PyTorch's initialisation",
-}
 METRIC_NAMES = {
     "best_top1": "best top-1",
     "last_top1": "last top-1",
@@ -100,14 +46,18 @@ def write_text(name: str, text: str) -> Path:
 
 
 def task_name(task: str) -> str:
-    return TASKS.get(task, task)
+    return title(task)
+
+
+def title(name: str) -> str:
+    """How a task, a method or a variant is called in tables and figures: its title, or its name without underscores."""
+    return titles().get(name) or name.replace("_", " ")
 
 
 def method_name(method: str) -> str:
     """`mask+sgd` -> `Mask, SGD`."""
     base, _, variant = method.partition("+")
-    name = METHODS.get(base, base)
-    return f"{name}, {VARIANTS.get(variant, variant)}" if variant else name
+    return f"{title(base)}, {title(variant)}" if variant else title(base)
 
 
 def metric_name(metric: str) -> str:

@@ -15,13 +15,13 @@ from maskprior.analysis.aggregate import bands
 from maskprior.analysis.axes import COSINE, LOG, PERCENT, Axis
 from maskprior.analysis.measured import summary
 from maskprior.analysis.records import Entry, cells
-from maskprior.config.vision import METHODS
 from maskprior.patterns.vision import OFFSETS, ORDERS, shift
 from maskprior.report.figures import BLUE, COLOURS, DASHES, GREEN, ORANGE, RED, SKY, WIDTH
 from maskprior.report.output import method_name, task_name
 from maskprior.runs.spec import make_run, resolve
 
 TASKS = ("cifar10", "cifar100", "imagenet100")
+METHODS = ("default", "mimetic", "impulse", "mask_fixed", "mask")
 VISION_COLOURS = {**COLOURS, "mimetic": GREEN, "impulse": ORANGE, "mask": BLUE, "mask_fixed": SKY}
 VISION_DASHES = {**DASHES, "mimetic": (0, (2, 1)), "impulse": (0, (4, 1.5))}
 

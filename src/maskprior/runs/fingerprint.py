@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from maskprior import paths
+from maskprior import paths, tasks
 from maskprior.config.base import Section
-from maskprior.datasets.registry import dataset_version, registry_file
+from maskprior.datasets.registry import dataset_version, load, registry_file
 from maskprior.errors import UserError
 from maskprior.runs.spec import Run, resolve
 
@@ -48,14 +48,22 @@ def fingerprint(run: Run) -> Fingerprint:
 
 @functools.lru_cache(maxsize=16384)
 def _fingerprint(run: Run, _config: State, _package: State) -> Fingerprint:
-    return Fingerprint(
-        config=config_hash(resolve(run)), data=data_hash(dataset_name(run)), code=code_hash(run.experiment)
-    )
+    return Fingerprint(config=config_hash(resolve(run)), data=data_version(run), code=code_hash(run))
 
 
 def dataset_name(run: Run) -> str:
     """The registry's name of the data a run uses: its `dataset` configuration value, else experiment-task."""
     return getattr(resolve(run), "dataset", f"{run.experiment}-{run.task}")
+
+
+def data_version(run: Run) -> str:
+    """The registry's version of the run's data; empty where it lists none, and the task's own file generates them."""
+    return data_hash(dataset_name(run)) if is_registered(run) else ""
+
+
+def is_registered(run: Run) -> bool:
+    """Whether the registry must say what the run's data are: always, but for data that a task's own file generates."""
+    return dataset_name(run) in load().names or run.task not in tasks.names(run.experiment)
 
 
 def data_hash(dataset: str) -> str:
@@ -82,18 +90,29 @@ def canonical_hash(value: Any) -> str:
     return _hash(canonical(value))
 
 
-def code_hash(experiment: str) -> str:
-    """Hash of the normalised syntax trees in the static import closure of `maskprior.experiments.<experiment>`."""
-    return _code_hash(experiment, _state(paths.package()))
+def code_hash(run: Run) -> str:
+    """Hash of the normalised syntax trees of all the code that the run executes, and of no other task's or method's."""
+    return _code_hash(run.experiment, run.task, run.method, _state(paths.package()))
 
 
-@functools.lru_cache(maxsize=64)
-def _code_hash(experiment: str, _package: State) -> str:
-    top = f"{PACKAGE}.experiments.{experiment}"
-    modules = import_closure(top)
-    if top not in modules:
-        raise UserError(f"config/experiments/{experiment}.yaml: its code, {top}, does not exist")
+@functools.lru_cache(maxsize=1024)
+def _code_hash(experiment: str, task: str, method: str, _package: State) -> str:
+    modules = code_modules(experiment, task, method)
     return canonical_hash({name: syntax_hash(path) for name, path in modules.items()})
+
+
+def code_modules(experiment: str, task: str, method: str) -> dict[str, Path]:
+    """The static import closure of the experiment, the task's file and the method's file: name -> file.
+
+    Tasks and methods are found by name when a run starts, so no import of the experiment leads to them. A task that is
+    nothing but data and configuration has no file.
+    """
+    experiments, methods = f"{PACKAGE}.experiments.{experiment}", f"{PACKAGE}.methods.{method}"
+    found = import_closure(experiments, methods, f"{PACKAGE}.tasks.{experiment}.{task}")
+    for needed, where in ((experiments, f"config/experiments/{experiment}.yaml"), (methods, f"method {method}")):
+        if needed not in found:
+            raise UserError(f"{where}: its code, {needed}, does not exist")
+    return found
 
 
 def script_closure(script: Path) -> dict[str, Path]:

@@ -40,6 +40,7 @@ class Rekey(_Part):
     Attributes:
         replayed_losses: how many of its first losses the current code gave again, bit for bit.
         replayed_on: the device class of the machine that did so; was: the run's name before. Empty in old re-stamps.
+        against: the commit whose code gave the same numbers at the scale smoke; then no loss is replayed.
     """
 
     old: FingerprintPart
@@ -47,6 +48,7 @@ class Rekey(_Part):
     replayed_losses: int
     replayed_on: str = ""
     was: str = ""
+    against: str = ""
 
 
 class Record(_Part):

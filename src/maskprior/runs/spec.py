@@ -34,7 +34,10 @@ class TargetSection(Section):
 
 
 class ExperimentFile(Section):
-    """config/experiments/<experiment>.yaml. An empty section (`mask:`) changes nothing."""
+    """config/experiments/<experiment>.yaml. An empty section (`mask:`) changes nothing.
+
+    `titles`: how tables and figures call a task, a method or a variant; without one, by its name.
+    """
 
     defaults: dict[str, Any]
     tasks: dict[str, dict[str, Any] | None]
@@ -42,6 +45,7 @@ class ExperimentFile(Section):
     scales: dict[str, dict[str, Any] | None]
     variants: dict[str, dict[str, Any] | None]
     targets: dict[str, TargetSection]
+    titles: dict[str, str] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, order=True)
@@ -102,6 +106,16 @@ def built_experiments() -> list[str]:
 def experiment_file(experiment: str) -> dict[str, Any]:
     """config/experiments/<experiment>.yaml, its sections checked by name."""
     return _read(experiment).model_dump()
+
+
+def task_names(experiment: str) -> tuple[str, ...]:
+    """The experiment's tasks, in the order of its configuration."""
+    return tuple(_read(experiment).tasks)
+
+
+def titles() -> dict[str, str]:
+    """The titles of all experiments' tasks, methods and variants by name."""
+    return {name: title for experiment in built_experiments() for name, title in _read(experiment).titles.items()}
 
 
 def resolve(run: Run) -> Section:

@@ -3,7 +3,12 @@
 import numpy as np
 import torch
 
+# The streams that a run's seed is split into, all of them here. The images' and the texts' own may share their numbers:
+# no run draws from both.
 MODEL, METHOD, ORDER = range(3)
+MIX, DEPTH = 3, 4  # images: mixing two of them, stochastic depth
+DROPOUT, SAMPLE = 3, 4  # texts: dropout, the sample at the end
+TARGETS = 5
 
 
 def make_deterministic() -> None:

@@ -1,21 +1,25 @@
 """Optimiser, its parameter groups, and the learning-rate schedule."""
 
-import math
 from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
 
 import torch
 from torch import nn
 
+from maskprior.attention import mask_parameters, query_key_parameters
 from maskprior.config.base import OptimizerConfig
 
 
-@runtime_checkable
-class OwnSchedule(Protocol):
-    """A configuration with a schedule of its own."""
-
-    def factor(self, step: int) -> float:
-        """The learning rate of the step that follows `step` updates, in units of `lr`."""
+def model_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
+    """The optimiser of a network whose W_Q and W_K are parameters of their own."""
+    masks, query_keys = mask_parameters(model), query_key_parameters(model)
+    special = {id(parameter) for parameter in [*masks, *query_keys]}
+    others = [parameter for parameter in model.parameters() if id(parameter) not in special]
+    return build_optimizer(
+        config,
+        masks=masks if config.moves_mask else (),
+        query_keys=query_keys if config.moves_query_key else (),
+        others=others if config.trained == "all" else (),
+    )
 
 
 def build_optimizer(
@@ -38,6 +42,8 @@ def build_optimizer(
         trained = [parameter for parameter in parameters if parameter.requires_grad]
         if trained and multiplier > 0:
             groups.append({"params": trained, "weight_decay": decay, "multiplier": multiplier})
+    if not groups:
+        raise ValueError(f"optimizer.trained: {config.trained}: this method has no such parameters to train")
     if config.name == "sgd":
         return torch.optim.SGD(groups, lr=config.lr, fused=True)
     kind = torch.optim.AdamW if config.name == "adamw" else torch.optim.Adam
@@ -47,19 +53,7 @@ def build_optimizer(
 def set_learning_rate(optimizer: torch.optim.Optimizer, config: OptimizerConfig, step: int) -> None:
     """The learning rate of the step that follows `step` updates."""
     for group in optimizer.param_groups:
-        group["lr"] = config.lr * group["multiplier"] * schedule(config, step)
-
-
-def schedule(config: OptimizerConfig, step: int) -> float:
-    """The configuration's own schedule, or linear warm-up to 1, then constant or a cosine to 0 after the last step."""
-    if isinstance(config, OwnSchedule):
-        return config.factor(step)
-    if step < config.warmup_steps:
-        return (step + 1) / config.warmup_steps
-    if config.schedule == "constant":
-        return 1.0
-    done = (step - config.warmup_steps) / max(1, config.steps - config.warmup_steps)
-    return 0.5 * (1 + math.cos(math.pi * done))
+        group["lr"] = config.lr * group["multiplier"] * config.factor(step)
 
 
 class DecayOnly:
@@ -68,7 +62,7 @@ class DecayOnly:
     def __init__(self, config: OptimizerConfig, masks: Iterable[nn.Parameter]) -> None:
         self.config = config
         self.masks = [nn.Parameter(m.detach().clone(), requires_grad=m.requires_grad) for m in masks]
-        trained = [m for m in self.masks if m.requires_grad]
+        trained = [m for m in self.masks if m.requires_grad and config.moves_mask]
         self.optimizer = build_optimizer(config, masks=trained) if trained else None
         for m in trained:
             m.grad = torch.zeros_like(m)
