@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from maskprior import tasks
 from maskprior.config.boolean import BooleanConfig
+from maskprior.patterns.pattern import Pattern
 from maskprior.runs.spec import make_run, resolve
 
 METHODS = ("default", "structured_svd", "structured_opt", "mask", "mask_zero", "mask_fixed")
@@ -16,3 +18,9 @@ def smoke(task: str = "2parity", method: str = "mask", **changes: Any) -> Boolea
     for name, value in changes.items():
         values[name] = values[name] | value if isinstance(value, dict) else value
     return BooleanConfig.model_validate(values)
+
+
+def pattern(task: str, name: str, **shape: int) -> Pattern:
+    """A Boolean task's pattern; `shape`: layers, heads, tokens."""
+    found: Pattern = tasks.find("boolean", task).patterns[name](**shape)
+    return found

@@ -10,12 +10,12 @@ import pytest
 from maskprior import paths
 from maskprior.analysis.persistence import clipped_interpolator_loss
 from maskprior.analysis.records import experiment_of
-from maskprior.patterns.arithmetic import TOKENS
 from maskprior.runs.fingerprint import fingerprint
 from maskprior.runs.manifest import state_record
 from maskprior.runs.record import Record, pack_arrays, stamp, write_record
 from maskprior.runs.spec import make_run, resolve
 from maskprior.runs.store import record_path
+from maskprior.tasks.arithmetic import TOKENS
 
 REFERENCE = {"mdi_test_loss": 4.0, "mdi_test_accuracy": 75.0, "mdi_test_sign_accuracy": 75.0}
 STEPS = np.array([0, 1, 10, 60], dtype=np.int32)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from maskprior.config.vision import METHODS, VisionConfig
+from maskprior.config.vision import VisionConfig
 from maskprior.runs.spec import make_run, resolve
 
-__all__ = ["METHODS", "changed", "paper", "smoke"]
+METHODS = ("default", "mimetic", "impulse", "mask_fixed", "mask")
 
 
 def changed(config: VisionConfig, **changes: Any) -> VisionConfig:

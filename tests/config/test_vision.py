@@ -61,7 +61,7 @@ def test_cool_down_stays_at_the_lowest_rate():
         ({"model": {"head_dim": 7}}, "3 heads of 7 are not the width 24"),
         ({"model": {"patch_size": 5}}, "5 does not divide the image size 16"),
         ({"map_layers": (0, 2)}, "2 is not below the number of layers, 2"),
-        ({"method": "structured_opt"}, "structured_opt is not one of vision's methods: default, mimetic"),
+        ({"method": "nonsense"}, "nonsense has no file in src/maskprior/methods: default, impulse, mask"),
     ],
 )
 def test_what_is_impossible_says_so(change, message):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from maskprior.diagnostics import theory
+from tests.diagnostics import theorem
 
 N, D = 5, 4
 
@@ -56,9 +57,9 @@ def test_theorem_1_is_what_autograd_finds(case):
     p = row(q, k, m)
     dq, dk, dm = torch.autograd.functional.jacobian(row, (q, k, m))
     close = {"rtol": 1e-9, "atol": 1e-13 * (1 + k.abs().max().item())}
-    torch.testing.assert_close(theory.derivative_query(p, k), dq, **close)
-    torch.testing.assert_close(theory.derivative_keys(p, q), dk, **close)
-    torch.testing.assert_close(theory.derivative_mask(p, m), dm, **close)
+    torch.testing.assert_close(theorem.derivative_query(p, k), dq, **close)
+    torch.testing.assert_close(theorem.derivative_keys(p, q), dk, **close)
+    torch.testing.assert_close(theorem.derivative_mask(p, m), dm, **close)
 
 
 def test_derivatives_take_leading_dimensions():
@@ -67,18 +68,18 @@ def test_derivatives_take_leading_dimensions():
     p = torch.stack([row(*case) for case in cases]).unflatten(0, (2, 3))
     for index, (one_q, one_k, one_m) in enumerate(cases):
         at, one_p = divmod(index, 3), row(one_q, one_k, one_m)
-        torch.testing.assert_close(theory.derivative_query(p, k)[at], theory.derivative_query(one_p, one_k))
-        torch.testing.assert_close(theory.derivative_keys(p, q)[at], theory.derivative_keys(one_p, one_q))
-        torch.testing.assert_close(theory.derivative_mask(p, m)[at], theory.derivative_mask(one_p, one_m))
+        torch.testing.assert_close(theorem.derivative_query(p, k)[at], theorem.derivative_query(one_p, one_k))
+        torch.testing.assert_close(theorem.derivative_keys(p, q)[at], theorem.derivative_keys(one_p, one_q))
+        torch.testing.assert_close(theorem.derivative_mask(p, m)[at], theorem.derivative_mask(one_p, one_m))
 
 
 def actual_and_bound(q: torch.Tensor, k: torch.Tensor, m: torch.Tensor) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
     """Norm of each p_i's derivative (N) (for keys and mask of its largest j), and Corollary 1's bound on it."""
     p = row(q, k, m)
     return {
-        "query": (theory.derivative_query(p, k).norm(dim=-1), theory.bound_query(p, k.norm(dim=-1).amax(), D)),
-        "key": (theory.derivative_keys(p, q).norm(dim=-1).amax(-1), theory.bound_keys(p, q.norm(), D)),
-        "mask": (theory.derivative_mask(p, m).abs().amax(-1), theory.bound_mask(p)),
+        "query": (theorem.derivative_query(p, k).norm(dim=-1), theory.bound_query(p, k.norm(dim=-1).amax(), D)),
+        "key": (theorem.derivative_keys(p, q).norm(dim=-1).amax(-1), theory.bound_keys(p, q.norm(), D)),
+        "mask": (theorem.derivative_mask(p, m).abs().amax(-1), theory.bound_mask(p)),
     }
 
 
@@ -136,8 +137,8 @@ def test_sensitivities_are_means_of_the_full_derivatives(slope):
     found = theory.sensitivities(q, k, p, slopes)
     over = (0, 2, 3)
     expected = {
-        "query_sensitivity": theory.derivative_query(p, k.unsqueeze(2)).norm(dim=-1).mean(over),
-        "key_sensitivity": theory.derivative_keys(p, q).norm(dim=-1).amax(-1).mean(over),
+        "query_sensitivity": theorem.derivative_query(p, k.unsqueeze(2)).norm(dim=-1).mean(over),
+        "key_sensitivity": theorem.derivative_keys(p, q).norm(dim=-1).amax(-1).mean(over),
         "query_bound": (2 * p * k.norm(dim=-1).amax(-1)[..., None, None] / math.sqrt(D)).mean(over),
         "key_bound": (p * q.norm(dim=-1).amax(-1)[..., None, None] / math.sqrt(D)).mean(over),
     }
@@ -145,7 +146,7 @@ def test_sensitivities_are_means_of_the_full_derivatives(slope):
         assert found["mask_sensitivity"].isnan().all()
         assert found["mask_bound"].isnan().all()
     else:
-        jacobian = theory.softmax_jacobian(p) * slopes.unsqueeze(-2)
+        jacobian = theorem.softmax_jacobian(p) * slopes.unsqueeze(-2)
         expected["mask_sensitivity"] = jacobian.abs().amax(-1).mean(over)
         expected["mask_bound"] = torch.full((2,), 1 / N, dtype=torch.float64)
     for name, value in expected.items():

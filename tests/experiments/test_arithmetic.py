@@ -11,18 +11,19 @@ from pydantic import ValidationError
 from torch import nn
 from torch.nn import functional as F
 
-from maskprior import paths
-from maskprior.config.arithmetic import METHODS, ArithmeticConfig
+from maskprior import paths, tasks
+from maskprior.config.arithmetic import ArithmeticConfig
 from maskprior.datasets import arithmetic as data
 from maskprior.experiments import arithmetic
 from maskprior.experiments.arithmetic import Pairs, carries, evenly, score
 from maskprior.experiments.run import execute
-from maskprior.experiments.token import EVALUATION_BATCH
-from maskprior.patterns import arithmetic as patterns
+from maskprior.experiments.short_sequences import EVALUATION_BATCH
 from maskprior.runs.record import Record, read_record
 from maskprior.runs.spec import make_run, resolve
 from maskprior.runs.store import checkpoint_path
 from maskprior.training.loop import train
+
+METHODS = ("default", "structured_svd", "structured_opt", "mask", "mask_zero", "mask_fixed")
 
 
 def smoke(task: str, method: str, **changes: Any) -> ArithmeticConfig:
@@ -31,7 +32,7 @@ def smoke(task: str, method: str, **changes: Any) -> ArithmeticConfig:
 
 
 def pairs(*numbers: tuple[int, int], task: str = "addition") -> Pairs:
-    inputs, results = data.table(task)
+    inputs, results = data.table(tasks.find("arithmetic", task))
     rows = [1000 * a + b for a, b in numbers]
     return Pairs(torch.from_numpy(inputs[rows]), torch.from_numpy(results[rows]))
 
@@ -73,7 +74,7 @@ def test_a_model_that_knows_nothing_pays_log_ten():
 
 
 def test_batches_of_the_evaluation_add_up(monkeypatch):
-    inputs, results = data.table("addition")
+    inputs, results = data.table(tasks.find("arithmetic", "addition"))
     few = Pairs(torch.from_numpy(inputs[::997]), torch.from_numpy(results[::997]))
     model = Answers([0, 9, 9, 9], logit=1.0)
     at_once = score(model, few)
@@ -98,7 +99,7 @@ def test_smoke_run(task, method):
     prepared = arithmetic.prepare(smoke(task, method), 0, "cpu")
     losses = train(prepared.setup)
     outcome = prepared.report(losses, None)
-    digits = data.OUTPUT_DIGITS[task]
+    digits = tasks.find("arithmetic", task).digits
     assert losses.values[0] == pytest.approx(np.log(10), abs=0.5)
     assert outcome.arrays["digit_accuracy"].shape == (digits,)
     assert outcome.metrics["digit_accuracy"] == pytest.approx(outcome.arrays["digit_accuracy"].mean(), rel=1e-6)
@@ -114,7 +115,8 @@ def test_smoke_run(task, method):
 def smoke_model(**changes: Any) -> nn.Module:
     method = changes.pop("method", "default")
     config = smoke("addition", method, **changes)
-    pattern = patterns.pattern("addition", config.pattern, layers=config.model.layers, heads=config.model.heads)
+    found = tasks.find("arithmetic", "addition").patterns[config.pattern]
+    pattern = found(layers=config.model.layers, heads=config.model.heads)
     return arithmetic.build_model(config, pattern, seed=0)
 
 
@@ -238,7 +240,7 @@ def test_memory_of_the_evaluation_does_not_grow_with_the_pairs():
             seen.append(len(inputs))
             return super().forward(inputs)
 
-    inputs, results = data.table("multiplication")
+    inputs, results = data.table(tasks.find("arithmetic", "multiplication"))
     few = Pairs(torch.from_numpy(inputs[:5000]), torch.from_numpy(results[:5000]))
     score(Counting([0, 0, 0, 0, 0, 0], logit=1.0), few)
     assert max(seen) == EVALUATION_BATCH
@@ -249,7 +251,7 @@ def test_no_run_trains_on_what_it_is_tested_on():
     config = smoke("addition", "default")
     prepared = arithmetic.prepare(config, 3, "cpu")
     split = data.split(config.train_fraction, seed=3)
-    inputs, _ = data.table("addition")
+    inputs, _ = data.table(tasks.find("arithmetic", "addition"))
     allowed = {tuple(row) for row in inputs[split.train].tolist()}
     batches = prepared.setup.batches(0)
     trained = {tuple(row) for _ in range(63) for row in next(batches)[0].tolist()}

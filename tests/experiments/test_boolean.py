@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from maskprior import paths
-from maskprior.config.boolean import METHODS
+from maskprior import paths, tasks
 from maskprior.datasets import boolean as data
 from maskprior.experiments import boolean
 from maskprior.experiments.boolean import Rows, best, probe_measures, reference, rows, scores, train_and_test
@@ -14,7 +13,7 @@ from maskprior.experiments.run import execute
 from maskprior.runs.record import read_arrays, read_record
 from maskprior.runs.spec import make_run
 from maskprior.training.loop import train
-from tests.boolean_runs import TASKS, smoke
+from tests.boolean_runs import METHODS, TASKS, smoke
 
 METRICS = {
     *(f"{part}_{name}" for part in ("test", "seen", "unseen") for name in ("loss", "accuracy", "sign_accuracy")),
@@ -117,7 +116,11 @@ def test_a_record_of_the_reduced_scale_stays_below_40_kb(project):
 
 def by_hand() -> Rows:
     """2parity on (x0, x1) = ++, +-, -+, -- with x2 = 1: targets 1, -1, -1, 1; the last is unseen."""
-    return rows("2parity", np.array([[1, 1, 1], [1, -1, 1], [-1, 1, 1], [-1, -1, 1]], dtype=np.int8), "cpu")
+    return rows(
+        tasks.find("boolean", "2parity"),
+        np.array([[1, 1, 1], [1, -1, 1], [-1, 1, 1], [-1, -1, 1]], dtype=np.int8),
+        "cpu",
+    )
 
 
 def test_rows_are_tokens_targets_and_seen():
@@ -158,20 +161,21 @@ class Polynomial(torch.nn.Module):
         self.task = task
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        return torch.from_numpy(data.interpolator(self.task, (2 * tokens - 1).numpy()))[:, None]
+        return torch.from_numpy(tasks.find("boolean", self.task).interpolate((2 * tokens - 1).numpy()))[:, None]
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_model_that_is_the_interpolator_scores_as_the_reference(task):
     """On the probe batch, which is balanced like the cube, and with the interpolator's own Fourier coefficients."""
-    probe = rows(task, data.probe_rows(8, 4), "cpu")
-    found = probe_measures(task, Polynomial(task), probe)
+    learned = tasks.find("boolean", task)
+    probe = rows(learned, data.probe_rows(8, 4), "cpu")
+    found = probe_measures(learned, Polynomial(task), probe)
     exact = {"2parity": 4.0, "cyclic3": 8.0, "majority3": 1.0, "threesym": 9.625}[task]
     assert found["test_loss"] == pytest.approx(exact, rel=1e-6)
     assert found["seen_loss"] == 0
-    cube = rows(task, data.cube(8), "cpu")
-    assert reference(task, cube)["mdi_test_loss"] == pytest.approx(exact, rel=1e-6)
-    coefficients = dict(zip(data.monomials(task), found["fourier"].round(5).tolist(), strict=True))
+    cube = rows(learned, data.cube(8), "cpu")
+    assert reference(learned, cube)["mdi_test_loss"] == pytest.approx(exact, rel=1e-6)
+    coefficients = dict(zip(learned.followed, found["fourier"].round(5).tolist(), strict=True))
     expected = {
         "2parity": {(): -1, (0,): 1, (1,): 1},
         "majority3": {(0,): 0.5, (1,): 0.5, (2,): 1, (0, 2): -0.5, (1, 2): -0.5},
@@ -189,12 +193,13 @@ def test_the_best_moment_is_the_lowest_test_loss():
 
 
 def test_trained_and_tested_rows():
-    train_x, test_x = train_and_test(smoke("2parity"), 0)
+    parity, majority = tasks.find("boolean", "2parity"), tasks.find("boolean", "majority3")
+    train_x, test_x = train_and_test(smoke("2parity"), parity, 0)
     assert (len(train_x), len(test_x)) == (192, 256)
-    train_x, test_x = train_and_test(smoke("majority3"), 0)
+    train_x, test_x = train_and_test(smoke("majority3"), majority, 0)
     assert (len(train_x), len(test_x)) == (256, 256)
-    assert not np.array_equal(test_x, train_and_test(smoke("majority3"), 1)[1])
-    assert np.array_equal(test_x, train_and_test(smoke("majority3"), 0)[1])
+    assert not np.array_equal(test_x, train_and_test(smoke("majority3"), majority, 1)[1])
+    assert np.array_equal(test_x, train_and_test(smoke("majority3"), majority, 0)[1])
 
 
 def test_only_svd_scales_positions_and_the_control_does_it_for_the_others():

@@ -12,8 +12,9 @@ from maskprior.datasets import images, synthetic
 from maskprior.diagnostics.persistence import diagnostic_steps
 from maskprior.errors import UserError
 from maskprior.experiments import vision
+from maskprior.experiments.observers import evenly
 from maskprior.experiments.vision import Stopwatch, best, evaluate, vision_pattern, vit_with_prior
-from maskprior.experiments.vision_data import evenly, loading_workers, open_pictures, training_batches, transform
+from maskprior.experiments.vision_data import loading_workers, open_pictures, training_batches, transform
 from maskprior.runs.spec import make_run, resolve
 from maskprior.training import loop
 from maskprior.training.loop import train
@@ -89,7 +90,7 @@ def test_impulse_hits_the_shift_at_the_papers_configuration():
         hits = []
         for layer, module in enumerate(attentions(model)):
             chosen = module.attention(module.query_key_logits(inputs))[0].argmax(-1)
-            target = pattern.patches().open[layer]
+            target = pattern.without_prefix().open[layer]
             rows = target.any(-1)
             hits.append((chosen.numpy() == target.argmax(-1))[rows])
     assert sum(len(hit) for hit in hits) == 12 * (196 + 2 * 182)

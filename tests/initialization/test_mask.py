@@ -7,8 +7,7 @@ from torch import nn
 from maskprior.attention import Attention, attention_bias, attentions
 from maskprior.experiments import boolean
 from maskprior.initialization.mask import write_mask, write_zero_mask
-from maskprior.patterns.boolean import pattern
-from tests.boolean_runs import METHODS, smoke
+from tests.boolean_runs import METHODS, pattern, smoke
 
 PATTERN = pattern("threesym", "perm", layers=2, heads=3, tokens=5)
 

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 
 from maskprior.attention import Attention, attentions, query_key_products
 from maskprior.initialization.structured import write_structured_opt, write_structured_svd
-from maskprior.patterns.boolean import pattern
 from maskprior.patterns.pattern import Pattern
+from tests.boolean_runs import pattern
 
 TOKENS, DIM = 8, 24
 

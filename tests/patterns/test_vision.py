@@ -67,5 +67,5 @@ def test_an_informed_row_splits_between_its_target_and_the_class_token_as_sigmoi
 
 def test_the_pattern_of_the_patches_has_no_class_token():
     made = pattern("raster", layers=2, heads=3, side=4)
-    assert made.patches().open.shape == (2, 3, 16, 16)
-    assert (made.patches().open[1, 2] == shift((-1, 1), 4)).all()
+    assert made.without_prefix().open.shape == (2, 3, 16, 16)
+    assert (made.without_prefix().open[1, 2] == shift((-1, 1), 4)).all()

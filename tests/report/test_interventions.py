@@ -100,11 +100,9 @@ def test_a_change_is_read_from_the_configuration(project: Path) -> None:
 @pytest.mark.parametrize("schedule", ["cosine", "constant"])
 @pytest.mark.parametrize("warmup", [0, 7])
 def test_reach_is_the_sum_of_the_rates_of_the_schedule(schedule: str, warmup: int) -> None:
-    from maskprior.training.optimizer import schedule as scheduled
-
     values = smoke().optimizer.model_dump() | {"schedule": schedule, "warmup_steps": warmup, "mask_lr_multiplier": 10}
     config = OptimizerConfig.model_validate(values)
-    rates = [10 * config.lr * scheduled(config, step) for step in range(config.steps)]
+    rates = [10 * config.lr * config.factor(step) for step in range(config.steps)]
     assert interventions.reach(config) == pytest.approx(math.fsum(rates), rel=1e-12)
     assert math.isnan(interventions.reach(OptimizerConfig.model_validate(values | {"name": "sgd"})))
 

@@ -22,7 +22,7 @@ from maskprior.runs.fingerprint import (
     import_closure,
     syntax_hash,
 )
-from maskprior.runs.spec import make_run, resolve
+from maskprior.runs.spec import Run, make_run, resolve
 
 SOURCES = sorted(import_closure("maskprior.experiments.boolean").values())
 ids = [path.relative_to(paths.package()).as_posix() for path in SOURCES]
@@ -152,7 +152,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(paths, "package", lambda: folder)
 
     def write(files: dict[str, str]) -> None:
-        for name, text in files.items():
+        for name, text in ({"methods/default.py": ""} | files).items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             for parent in path.relative_to(folder).parents:
@@ -160,6 +160,11 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             path.write_text(text)
 
     return write
+
+
+def hash_of_run(experiment: str) -> str:
+    """The code hash of a run of the method `default` on a task without a file."""
+    return code_hash(Run(experiment, "task", "default", "", "smoke", 0))
 
 
 def closure(module: str) -> set[str]:
@@ -204,13 +209,13 @@ def test_a_name_that_is_no_module_is_left_out(written) -> None:
 def test_only_changes_inside_the_closure_count(written) -> None:
     files = {"experiments/boolean.py": "from maskprior import a", "a.py": "x = 1", "plot.py": "y = 1"}
     written(files)
-    before = code_hash("boolean")
+    before = hash_of_run("boolean")
     written({"plot.py": "y = 2"})
-    assert code_hash("boolean") == before
+    assert hash_of_run("boolean") == before
     written({"a.py": "x = 2"})
-    assert code_hash("boolean") != before
+    assert hash_of_run("boolean") != before
     written({"a.py": "x = 1  # one"})
-    assert code_hash("boolean") == before
+    assert hash_of_run("boolean") == before
 
 
 def test_every_edit_counts_at_once_also_one_of_the_same_length(written) -> None:
@@ -218,28 +223,28 @@ def test_every_edit_counts_at_once_also_one_of_the_same_length(written) -> None:
     hashes = {}
     for number in range(10):
         written({"experiments/one.py": f"x = {number}\n"})
-        hashes[number] = code_hash("one")
+        hashes[number] = hash_of_run("one")
     assert len(set(hashes.values())) == 10
     written({"experiments/one.py": "x = 3\n"})
-    assert code_hash("one") == hashes[3]
+    assert hash_of_run("one") == hashes[3]
 
 
 def test_moving_code_to_another_module_counts(written) -> None:
     written({"experiments/boolean.py": "from maskprior import a", "a.py": "x = 1"})
-    before = code_hash("boolean")
+    before = hash_of_run("boolean")
     written({"experiments/boolean.py": "from maskprior import b", "b.py": "x = 1"})
-    assert code_hash("boolean") != before
+    assert hash_of_run("boolean") != before
 
 
 def test_an_experiment_without_code_is_an_error(written) -> None:
     written({"experiments/other.py": ""})
     with pytest.raises(UserError, match=r"maskprior\.experiments\.boolean, does not exist"):
-        code_hash("boolean")
+        hash_of_run("boolean")
 
 
 def test_the_closure_of_boolean_is_what_trains_it_and_no_more() -> None:
     names = set(import_closure("maskprior.experiments.boolean"))
-    assert {"maskprior.attention", "maskprior.training.loop", "maskprior.patterns.boolean"} <= names
+    assert {"maskprior.attention", "maskprior.training.loop", "maskprior.tasks.boolean"} <= names
     above = tuple(f"maskprior.{room}" for room in ("runs", "evidence", "analysis", "report", "build", "cli"))
     assert not {name for name in names if name.startswith(above)}
 

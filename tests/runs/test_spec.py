@@ -125,9 +125,9 @@ def test_an_impossible_task_and_pattern_pair_names_the_possible_ones(project: Pa
     assert "identity" in told
 
 
-def test_an_impossible_task_and_method_pair_names_the_possible_ones(project: Path) -> None:
-    change(project, methods=section(project, "methods") | {"impulse": {}})
-    told = problem("boolean", "2parity", "impulse")
+def test_a_method_without_code_names_those_with_code(project: Path) -> None:
+    change(project, methods=section(project, "methods") | {"nonsense": {}})
+    told = problem("boolean", "2parity", "nonsense")
     assert told.startswith(f"{FILE}: method: ")
     assert "mask_fixed" in told
 

@@ -8,7 +8,7 @@ from torch import nn
 from maskprior.attention import mask_parameters, query_key_parameters
 from maskprior.config.base import OptimizerConfig
 from maskprior.experiments import boolean
-from maskprior.training.optimizer import DecayOnly, build_optimizer, schedule, set_learning_rate
+from maskprior.training.optimizer import DecayOnly, build_optimizer, set_learning_rate
 from tests.boolean_runs import METHODS, smoke
 
 
@@ -26,22 +26,22 @@ def config(**changes: Any) -> OptimizerConfig:
 
 def test_cosine_by_hand():
     """Four steps: 1, cos^2(pi/8), 1/2, sin^2(pi/8); the value 0 would come after the last one."""
-    found = [schedule(config(steps=4), step) for step in range(5)]
+    found = [config(steps=4).factor(step) for step in range(5)]
     assert found == pytest.approx([1, math.cos(math.pi / 8) ** 2, 0.5, math.sin(math.pi / 8) ** 2, 0])
 
 
 def test_warm_up_is_linear_and_ends_at_one():
     cosine = config(steps=14, warmup_steps=4)
-    assert [schedule(cosine, step) for step in range(5)] == pytest.approx([0.25, 0.5, 0.75, 1, 1])
-    assert schedule(cosine, 9) == pytest.approx(0.5)
-    assert schedule(cosine, 13) == pytest.approx(math.sin(math.pi / 20) ** 2)
+    assert [cosine.factor(step) for step in range(5)] == pytest.approx([0.25, 0.5, 0.75, 1, 1])
+    assert cosine.factor(9) == pytest.approx(0.5)
+    assert cosine.factor(13) == pytest.approx(math.sin(math.pi / 20) ** 2)
     constant = config(steps=14, warmup_steps=4, schedule="constant")
-    assert [schedule(constant, step) for step in (0, 3, 4, 13)] == pytest.approx([0.25, 1, 1, 1])
+    assert [constant.factor(step) for step in (0, 3, 4, 13)] == pytest.approx([0.25, 1, 1, 1])
 
 
 def test_the_sum_of_a_cosine_is_half_the_steps():
     """Up to half a step: the paper's 8,640 steps at 1e-3 sum to 4.32."""
-    assert sum(schedule(config(steps=8640), step) for step in range(8640)) == pytest.approx(4320.5)
+    assert sum(config(steps=8640).factor(step) for step in range(8640)) == pytest.approx(4320.5)
 
 
 class Halving(OptimizerConfig):
@@ -123,7 +123,7 @@ def decayed(settings: OptimizerConfig, start: float, steps: int) -> float:
 def test_decoupled_decay_is_a_product(start, kind, shape):
     """AdamW, and SGD without a gradient: M_T = M_0 prod_t (1 - lr_t wd)."""
     settings = config(name=kind, lr=0.1, mask_weight_decay=0.5, schedule=shape, warmup_steps=5)
-    expected = start * math.prod(1 - 0.1 * schedule(settings, t) * 0.5 for t in range(60))
+    expected = start * math.prod(1 - 0.1 * settings.factor(t) * 0.5 for t in range(60))
     assert decayed(settings, start, 60) == pytest.approx(expected, rel=1e-5)
     assert abs(expected) < 0.3 * abs(start)
 
@@ -133,7 +133,7 @@ def test_decoupled_decay_is_a_product(start, kind, shape):
 def test_l2_under_adam_is_sign_decay(start, decay):
     """Adam's step is scale-free: |M| falls by the sum of the learning rates, however small the decay."""
     settings = config(lr=1e-2, mask_weight_decay=decay)
-    expected = start - math.copysign(sum(1e-2 * schedule(settings, t) for t in range(60)), start)
+    expected = start - math.copysign(sum(1e-2 * settings.factor(t) for t in range(60)), start)
     assert decayed(settings, start, 60) == pytest.approx(expected, abs=1e-3)
 
 
@@ -144,7 +144,7 @@ def adam_on_decay_alone(settings: OptimizerConfig, m: float) -> float:
         gradient = settings.mask_weight_decay * m
         mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
         step = (mean / (1 - 0.9 ** (t + 1))) / (math.sqrt(square / (1 - 0.999 ** (t + 1))) + 1e-8)
-        m -= settings.lr * schedule(settings, t) * step
+        m -= settings.lr * settings.factor(t) * step
     return m
 
 

@@ -53,7 +53,7 @@ def prepare(config: ArithmeticConfig, seed: int, device: str) -> Prepared:
         for wanted in (config.sample_pairs, config.probe_pairs)
     )
     pattern = task.patterns[config.pattern](layers=config.model.layers, heads=config.model.heads)
-    model = build_model(config, task, pattern, seed).to(device)
+    model = build_model(config, pattern, seed).to(device)
     optimizer = model_optimizer(model, config.optimizer)
     trace = Trace(config.optimizer.steps, lambda: score(model, probe).metrics("test"))
     persistence = Persistence(model, probe.inputs.long(), pattern, config.optimizer)
@@ -100,11 +100,12 @@ class DigitReadout(nn.Module):
         return x[:, self.tokens]
 
 
-def build_model(config: ArithmeticConfig, task: ArithmeticTask, pattern: Pattern, seed: int) -> Encoder:
+def build_model(config: ArithmeticConfig, pattern: Pattern, seed: int) -> Encoder:
     """The encoder with its prior; its outputs are (B, 10 K), or with the readout `token` (B, K, 10)."""
     shape = {"vocabulary": BASE, "tokens": TOKENS}
     if config.digit_tokens is None:
-        return encoder_with_prior(config, pattern, seed, outputs=task.digits * BASE, **shape)
+        digits = tasks.find("arithmetic", config.task).digits
+        return encoder_with_prior(config, pattern, seed, outputs=digits * BASE, **shape)
     # A pool has no weights and leaves the head as wide as the network, which is all that the shared head needs.
     pooled = config.model_copy(update={"model": config.model.model_copy(update={"readout": "pool"})})
     model = encoder_with_prior(pooled, pattern, seed, outputs=BASE, **shape)

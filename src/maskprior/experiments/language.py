@@ -49,9 +49,9 @@ def prepare_without_data(config: LanguageConfig, seed: int, device: str) -> Prep
 
 def prepare_on(corpus: Corpus, config: LanguageConfig, seed: int, device: str) -> Prepared:
     make_deterministic()
-    m, block = config.model, config.model.block
-    pattern = priors.pattern(config.mask.prior, layers=m.layers, heads=m.heads, tokens=block, scale=config.mask.scale)
-    model = build_model(config, pattern, corpus.vocabulary, seed).to(device)
+    block = config.model.block
+    pattern = distance_pattern(config)
+    model = build_model(config, corpus.vocabulary, seed).to(device)
     optimizer = model_optimizer(model, config.optimizer)
     probe, probe_targets = (part.to(device) for part in evenly(corpus.splits["valid"], config))
     trace = Trace(config.optimizer.steps, lambda: {"val_loss": estimated_loss(model, iter([(probe, probe_targets)]))})
@@ -93,7 +93,12 @@ def prepare_on(corpus: Corpus, config: LanguageConfig, seed: int, device: str) -
     return Prepared(setup, report)
 
 
-def build_model(config: LanguageConfig, pattern: DistancePattern, vocabulary: int, seed: int) -> Gpt:
+def distance_pattern(config: LanguageConfig) -> DistancePattern:
+    m, prior = config.model, config.mask
+    return priors.pattern(prior.prior, layers=m.layers, heads=m.heads, tokens=m.block, scale=prior.scale)
+
+
+def build_model(config: LanguageConfig, vocabulary: int, seed: int) -> Gpt:
     """The GPT with the prior where the method keeps it. All methods of a seed share their other weights."""
     m = config.model
     torch.manual_seed(stream_seed(seed, MODEL))
@@ -101,7 +106,7 @@ def build_model(config: LanguageConfig, pattern: DistancePattern, vocabulary: in
     blocks = [Block(m.dim, dropout=m.dropout, mask_scale=config.mask.scale, **shape) for _ in range(m.layers)]
     model = Gpt(vocabulary, m.dim, block=m.block, blocks=blocks, std=m.init_std)
     noise = generator(seed, METHOD)
-    methods.find(config.method).write(model, config, pattern, noise)
+    methods.find(config).write(model, config, distance_pattern(config), noise)
     if config.method == "mimetic":
         options = config.mimetic
         write_mimetic_value_out(

@@ -10,6 +10,7 @@ from maskprior.runs.fingerprint import fingerprint
 from maskprior.runs.record import LOSS_HEAD, Record, pack_arrays, stamp, write_record
 from maskprior.runs.spec import Run, resolve
 from maskprior.runs.store import checkpoint_path, record_path
+from maskprior.training import checkpoint as checkpoint_file
 from maskprior.training.loop import Progress, train
 
 
@@ -34,7 +35,7 @@ def execute(run: Run, *, device: str = "auto", progress: Progress | None = None)
         environment=environment.describe(device) | {"seconds": round(losses.seconds, 1)} | outcome.environment,
     )
     write_record(path, record, packed)
-    checkpoint.unlink(missing_ok=True)
+    checkpoint_file.remove(checkpoint)
     return path
 
 

@@ -21,7 +21,7 @@ def encoder_with_prior(
     """The encoder with the pattern where the method keeps it. All methods of a seed share their other weights."""
     torch.manual_seed(stream_seed(seed, MODEL))
     model = build_encoder(config, vocabulary=vocabulary, tokens=tokens, outputs=outputs)
-    methods.find(config.method).write(model, config, pattern, generator(seed, METHOD))
+    methods.find(config).write(model, config, pattern, generator(seed, METHOD))
     return model
 
 
@@ -33,7 +33,7 @@ def build_encoder(config: TokenConfig, *, vocabulary: int, tokens: int, outputs:
         tokens=tokens,
         token_std=m.embedding_std,
         position_std=m.position_std,
-        position_scale=methods.find(config.method).position_scale(config),
+        position_scale=methods.find(config).position_scale(config),
     )
     shape = {"heads": m.heads, "head_dim": m.head_dim, "mlp_dim": m.mlp_dim, "tokens": tokens}
     blocks = [Block(m.dim, form=config.mask.form, **shape) for _ in range(m.layers)]

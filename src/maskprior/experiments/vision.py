@@ -94,7 +94,7 @@ def vision_pattern(config: VisionConfig) -> PatchPattern:
 def vit_with_prior(config: VisionConfig, pattern: PatchPattern, seed: int) -> Vit:
     """The network with the prior where the method keeps it. All methods of a seed share their other weights."""
     torch.manual_seed(stream_seed(seed, MODEL))
-    m, method = config.model, methods.find(config.method)
+    m, method = config.model, methods.find(config)
     model = Vit(
         classes=config.classes,
         form=config.mask.form,

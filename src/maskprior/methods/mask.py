@@ -14,4 +14,4 @@ def write(model: nn.Module, config: Any, pattern: Pattern, noise: Generator) -> 
     write_mask(model, pattern, amplitude=config.mask.amplitude, learnable=True, form=config.mask.form)
 
 
-METHOD = Method(write)
+METHOD = Method(write, reads=("mask",))

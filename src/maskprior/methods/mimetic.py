@@ -15,4 +15,4 @@ def write(model: nn.Module, config: Any, pattern: Pattern, noise: Generator) -> 
     write_mimetic_query_key(model, identity=options.query_key_identity, noise=options.query_key_noise, generator=noise)
 
 
-METHOD = Method(write)
+METHOD = Method(write, reads=("mimetic",))

@@ -14,4 +14,4 @@ def write(model: Any, config: Any, pattern: Pattern, noise: Generator) -> None:
     write_structured_opt(model, model.positions(), pattern, generator=noise, **config.opt.model_dump())
 
 
-METHOD = Method(write)
+METHOD = Method(write, reads=("opt",))

@@ -16,4 +16,4 @@ def write(model: Any, config: Any, pattern: Pattern, noise: Generator) -> None:
     write_structured_svd(model, positions, pattern.without_prefix(), generator=noise, **options)
 
 
-METHOD = Method(write, position_scale=lambda config: config.svd.position_scale)
+METHOD = Method(write, reads=("svd",), position_scale=lambda config: config.svd.position_scale)

@@ -1,6 +1,5 @@
 """One training loop for all experiments. It trains, looks where it is told to, and can be killed at any time."""
 
-import io
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from maskprior.config.base import OptimizerConfig
-from maskprior.files import write_atomically
+from maskprior.training import checkpoint as checkpoint_file
 from maskprior.training.optimizer import set_learning_rate
 
 CHECKPOINT_SECONDS = 60.0
@@ -68,7 +67,7 @@ def train(
     """
     losses = Losses()
     steps = setup.config.steps if stop is None else min(stop, setup.config.steps)
-    if checkpoint is not None and checkpoint.exists():
+    if checkpoint is not None:
         _load(checkpoint, setup, losses)
     start = len(losses.values)
     batches = setup.batches(start)
@@ -111,29 +110,22 @@ def _observe(setup: Setup, step: int, losses: Losses) -> None:
 
 
 def _save(path: Path, setup: Setup, losses: Losses) -> None:
-    buffer = io.BytesIO()
-    torch.save(
-        {
-            "losses": losses.values,
-            "seconds": losses.seconds,
-            "model": setup.model.state_dict(),
-            "optimizer": setup.optimizer.state_dict(),
-            "observers": [observer.state() for observer in setup.observers],
-            "random": torch.get_rng_state(),
-            "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        },
-        buffer,
-    )
-    write_atomically(path, buffer.getvalue())
+    state = {
+        "losses": losses.values,
+        "seconds": losses.seconds,
+        "model": setup.model.state_dict(),
+        "optimizer": setup.optimizer.state_dict(),
+        "observers": [observer.state() for observer in setup.observers],
+    }
+    checkpoint_file.save(path, state)
 
 
 def _load(path: Path, setup: Setup, losses: Losses) -> None:
-    state = torch.load(path, weights_only=True, map_location="cpu")
+    state = checkpoint_file.load(path)
+    if state is None:
+        return
     losses.values, losses.seconds = state["losses"], state["seconds"]
     setup.model.load_state_dict(state["model"])
     setup.optimizer.load_state_dict(state["optimizer"])
     for observer, saved in zip(setup.observers, state["observers"], strict=True):
         observer.load(saved)
-    torch.set_rng_state(state["random"])
-    if state["random_cuda"]:
-        torch.cuda.set_rng_state_all(state["random_cuda"])

@@ -1,12 +1,9 @@
-from typing import get_args
-
 import numpy as np
 import pytest
 import yaml
 
-from maskprior import paths
-from maskprior.config.boolean import PATTERNS, Task
-from maskprior.patterns.boolean import pattern
+from maskprior import paths, tasks
+from tests.boolean_runs import pattern
 
 IDENTITY = ["1000", "0100", "0010", "0001"]
 SWAP_01 = ["0100", "1000", "0010", "0001"]
@@ -18,6 +15,9 @@ BLOCK_02 = ["1010", "0100", "1010", "0001"]
 FORWARD = ["1110", "0111", "1011", "1101"]
 CENTERED = ["1101", "1110", "0111", "1011"]
 FIRST = ["1000", "0100", "0010", "0000"]
+
+# The permutation 2 0 1 3.
+SHUFFLED = ["0010", "1000", "0100", "0001"]
 
 # Three layers of three heads, written by hand for four tokens: task, name -> layers -> heads -> rows.
 BY_HAND = {
@@ -31,7 +31,15 @@ BY_HAND = {
     ("cyclic3", "early"): [[FORWARD] * 3, [FORWARD] * 3, [IDENTITY] * 3],
     ("threesym", "perm"): [[SWAP_01, SWAP_12, SWAP_02]] * 3,
     ("threesym", "blockself"): [[BLOCK_01, BLOCK_12, BLOCK_02]] * 3,
+    # The controls, which are wrong on purpose.
+    ("2parity", "itself"): [[IDENTITY] * 3] * 3,
+    ("2parity", "shuffled"): [[SHUFFLED] * 3] * 3,
+    ("cyclic3", "itself"): [[IDENTITY] * 3] * 3,
+    ("threesym", "itself"): [[IDENTITY] * 3] * 3,
+    ("threesym", "shuffled"): [[SHUFFLED] * 3] * 3,
 }
+# Too large for four tokens: the two tokens that attend to each other in each of three heads.
+WRONG_PAIRS = {"2parity": [(3, 4)] * 3, "threesym": [(3, 4), (4, 5), (3, 5)]}
 
 
 def parse(rows: list[str]) -> list[list[bool]]:
@@ -45,12 +53,23 @@ def test_patterns_by_hand(task, name):
     assert found.open.tolist() == expected
 
 
-def test_every_configurable_pattern_is_written_by_hand():
-    assert {(task, name) for task, names in PATTERNS.items() for name in names} == set(BY_HAND)
-    assert set(PATTERNS) == set(get_args(Task))
+def test_every_pattern_is_written_by_hand():
+    known = {(task, name) for task in tasks.names("boolean") for name in tasks.find("boolean", task).patterns}
+    assert known == set(BY_HAND) | {(task, "wrong_pair") for task in WRONG_PAIRS}
 
 
-@pytest.mark.parametrize("task", get_args(Task))
+@pytest.mark.parametrize("task", WRONG_PAIRS)
+def test_a_wrong_pair_is_as_sparse_as_the_right_one_and_shares_no_token_with_it(task):
+    right, wrong = (pattern(task, name, layers=2, heads=3, tokens=8).open for name in ("perm", "wrong_pair"))
+    assert right.sum() == wrong.sum()
+    itself = np.eye(8, dtype=bool)
+    for layer in wrong:
+        for head, (i, j) in zip(layer, WRONG_PAIRS[task], strict=True):
+            assert {tuple(entry) for entry in np.argwhere(head & ~itself).tolist()} == {(i, j), (j, i)}
+            assert not {i, j} & {0, 1, 2}
+
+
+@pytest.mark.parametrize("task", tasks.names("boolean"))
 def test_default_patterns_have_no_neutral_row(task):
     file = yaml.safe_load((paths.config() / "experiments" / "boolean.yaml").read_text())
     default = pattern(task, file["tasks"][task]["pattern"], layers=4, heads=3, tokens=15)
@@ -70,6 +89,6 @@ def test_forward_wraps_around():
     assert np.flatnonzero(rows[3]).tolist() == [3, 4, 5]
 
 
-def test_other_experiments_tasks_have_no_boolean_pattern():
-    with pytest.raises(ValueError, match="addition"):
-        pattern("addition", "perm", layers=1, heads=1, tokens=6)
+def test_an_unknown_task_names_the_known_ones():
+    with pytest.raises(ValueError, match="addition is not a task of boolean: 2parity, cyclic3, majority3, threesym"):
+        tasks.find("boolean", "addition")
