@@ -47,7 +47,7 @@ LOSSES = {
 def unit(experiment: str, metric: str) -> str:
     """What a metric is measured in; empty for a number that has no unit."""
     if metric.endswith("loss"):
-        return LOSSES[experiment]
+        return LOSSES.get(experiment, "")
     return next((name for pattern, name in UNITS.items() if re.search(rf"({pattern})$", metric)), "")
 
 

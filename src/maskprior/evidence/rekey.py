@@ -131,14 +131,13 @@ def _compare_with_earlier(
     now = {run: golden.numbers(record) for run, record in golden.train_smoke([new for _, new in cells], execute, jobs)}
     equal: list[Stale] = []
     differ: list[Stale] = []
+    count = 0
     with earlier.checkout(against) as folder:
         for (old, new), before in zip(cells, earlier.run_earlier(folder, [old for old, _ in cells]), strict=True):
             members = cells[old, new]
             same = before.smoke is not None and before.smoke == now.get(new)
-            print(
-                f"[{len(equal) + len(differ)}/{len(candidates)}] {new.name}: {'equal' if same else 'not equal'}",
-                flush=True,
-            )
+            count += 1
+            print(f"[{count}/{len(cells)}] {new.name}: {'equal' if same else 'not equal'}", flush=True)
             for found in members:
                 if found.record.fingerprint.digest != before.digest:
                     print(f"{relative(found.path)}: stays: its code is not that of {against}")

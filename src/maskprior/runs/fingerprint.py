@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from maskprior import paths, tasks
+from maskprior import paths
 from maskprior.config.base import Section
 from maskprior.datasets.registry import dataset_version, load, registry_file
 from maskprior.errors import UserError
@@ -57,13 +57,13 @@ def dataset_name(run: Run) -> str:
 
 
 def data_version(run: Run) -> str:
-    """The registry's version of the run's data; empty where it lists none, and the task's own file generates them."""
+    """The registry's version of the run's data; empty where it lists none, and the run's code makes its own data."""
     return data_hash(dataset_name(run)) if is_registered(run) else ""
 
 
 def is_registered(run: Run) -> bool:
-    """Whether the registry must say what the run's data are: always, but for data that a task's own file generates."""
-    return dataset_name(run) in load().names or run.task not in tasks.names(run.experiment)
+    """Whether the registry says what the run's data are: it does, or the configuration names a data set of it."""
+    return hasattr(resolve(run), "dataset") or dataset_name(run) in load().names
 
 
 def data_hash(dataset: str) -> str:

@@ -99,8 +99,9 @@ def parse_run(name: str, *, scale: str) -> Run:
 
 
 def built_experiments() -> list[str]:
-    """The experiments that have a configuration file."""
-    return [name for name in EXPERIMENTS if _file(name).exists()]
+    """The experiments that have a configuration file: the paper's in its order, then any others by name."""
+    found = {file.stem for file in (paths.config() / "experiments").glob("*.yaml")}
+    return [*(name for name in EXPERIMENTS if name in found), *sorted(found - set(EXPERIMENTS))]
 
 
 def experiment_file(experiment: str) -> dict[str, Any]:
@@ -237,7 +238,7 @@ def _read(experiment: str) -> ExperimentFile:
 
 
 def _text(experiment: str) -> str:
-    if experiment not in EXPERIMENTS or not (file := _file(experiment)).exists():
+    if not re.fullmatch(r"[a-z]\w*", experiment) or not (file := _file(experiment)).exists():
         _check("experiment", experiment, built_experiments())
     return read_text(file, _name(experiment))
 
