@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from maskprior import paths
 from maskprior.config.settings import Settings
 from maskprior.errors import UserError
+from maskprior.evidence import earlier
 from maskprior.evidence.golden import golden_file, write_golden
 from maskprior.evidence.rekey import changed_keys, rekey
 from maskprior.evidence.verify import check_local, check_published
@@ -21,6 +24,7 @@ from maskprior.runs.manifest import published_folder, state_folder, state_record
 from maskprior.runs.record import read_record
 from maskprior.runs.spec import Run, make_run
 from maskprior.runs.store import record_path, stored_records
+from tests.hand_made_records import SOURCE
 
 Rekey = Callable[[], str]
 
@@ -241,3 +245,80 @@ def test_changed_keys_are_named_with_their_section() -> None:
 def test_a_new_key_at_its_default_is_no_change() -> None:
     assert changed_keys({"b": {"c": 2}}, {"b": {"c": 2, "new": 1}, "section": {"x": 1}}, given={"b": {"c": 2}}) == []
     assert changed_keys({"b": {"c": 2}}, {"b": {"c": 2, "new": 1}}, given={"b": {"c": 2, "new": 1}}) == ["b.new"]
+
+
+# ---- against the code of an earlier commit
+
+
+@pytest.fixture
+def earlier_code(small: Path) -> Path:
+    """The small project as a git repository, with the package as its code; the package's folder in it."""
+    shutil.copytree(SOURCE / "src", small / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    return small / "src" / "maskprior"
+
+
+def commit(project: Path) -> str:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for words in (["init", "-q"], ["add", "src", "config"], ["commit", "-qm", "earlier"]):
+        subprocess.run([*git, *words], cwd=project, check=True)
+    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=project, check=True, capture_output=True, text=True)
+    return found.stdout.strip()
+
+
+def rekey_against_head(settings: Settings) -> None:
+    rekey("boolean", settings, replay=replay_losses, execute=execute, against="HEAD", dvc=False)
+
+
+@pytest.mark.slow
+def test_records_of_an_earlier_commit_whose_numbers_are_equal_here_are_restamped(
+    earlier_code: Path, small: Path, runs: list[Run], moved: None, settings: Settings
+) -> None:
+    """Without a golden record and without a replay: neither could be equal on another processor."""
+    head = commit(small)
+    golden_file("boolean").unlink()
+    rekey_against_head(settings)
+    for run in runs:
+        for check in (check_published, check_local):
+            evidence = check(run).rekeyed[-1]
+            assert (evidence.against, evidence.replayed_losses) == (head, 0)
+    assert not subprocess.run(["git", "worktree", "prune", "-v"], cwd=small, check=True, capture_output=True).stdout
+
+
+@pytest.mark.slow
+def test_records_of_an_earlier_commit_whose_numbers_are_other_stay(
+    earlier_code: Path,
+    small: Path,
+    moved: None,
+    package: Path,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The earlier code divides by 2 sqrt(d); one record bears its identity, the others bear that of neither code."""
+    source = earlier_code / "attention.py"
+    source.write_text(source.read_text().replace("math.sqrt(queries.shape[-1])", "2 / math.sqrt(queries.shape[-1])"))
+    commit(small)
+    shutil.rmtree(small / "results")
+    with monkeypatch.context() as patch:
+        patch.setattr(paths, "package", lambda: earlier_code)
+        path = execute(make_run("boolean", "2parity", "mask", scale="smoke"), device="cpu")
+    source = package / "models" / "encoder.py"
+    with monkeypatch.context() as patch:
+        patch.setattr(paths, "package", lambda: package)
+        source.write_text(source.read_text() + "\nUNUSED = 2\n")
+        other = execute(make_run("boolean", "2parity", "default", scale="smoke"), device="cpu")
+    source.write_text(source.read_text() + "\nUNUSED = 3\n")
+    with pytest.raises(UserError, match="1 records are not what the earlier code gives") as caught:
+        rekey_against_head(settings)
+    assert caught.value.exit_code == 4
+    told = capsys.readouterr().out
+    assert f"{path.name}: stays: its cell is not what the code of HEAD gives" in told
+    assert f"{other.name}: stays: its code is not that of HEAD" in told
+    assert path.exists()
+    assert other.exists()
+
+
+def test_an_unknown_commit_is_one_line(earlier_code: Path, small: Path, runs: list[Run], moved: None) -> None:
+    commit(small)
+    with pytest.raises(UserError, match="git rev-parse --verify: fatal: Needed a single revision"):
+        earlier.commit("nonsense")

@@ -1,6 +1,8 @@
-"""Execute a smoke run and end it by SIGKILL: at a step, or while its checkpoint is being renamed into place.
+"""Execute a smoke run and end it by SIGKILL: at a step, or while it writes a checkpoint.
 
-usage: python killed_run.py STEP step|write SECONDS_BETWEEN_CHECKPOINTS [EXPERIMENT TASK METHOD]
+`keep` is before the last checkpoint becomes the previous one, `write` before the new one is renamed into place.
+
+usage: python killed_run.py STEP step|keep|write SECONDS_BETWEEN_CHECKPOINTS [EXPERIMENT TASK METHOD]
 """
 
 import os
@@ -24,10 +26,15 @@ def die(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def die_at_the_second(old: object, new: object) -> None:
+    rename(old, new)
+    os.replace = die
+
+
 def progress(step: int, steps: int, loss: float) -> None:
     if step == last and where == "step":
         die()
-    os.replace = die if step == last else rename
+    os.replace = {"keep": die, "write": die_at_the_second}.get(where, rename) if step == last else rename
 
 
 experiment, task, method = sys.argv[4:] or ("boolean", "2parity", "mask")

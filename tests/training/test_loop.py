@@ -18,7 +18,7 @@ from maskprior.experiments.run import execute, replay_losses
 from maskprior.runs.record import Record, read_arrays, read_record
 from maskprior.runs.spec import make_run
 from maskprior.runs.store import checkpoint_path
-from maskprior.training import loop
+from maskprior.training import checkpoint, loop
 from maskprior.training.loop import train
 from tests.boolean_runs import smoke
 
@@ -51,13 +51,14 @@ def test_a_killed_run_ends_with_the_same_record(project):
     assert not checkpoint_path(run).exists()
 
     step = random.randrange(10, 30)
-    kills = [(step - 5, "step", 60), (step, "step", 0), (step + 7, "write", 0)]
+    newest = checkpoint_path(run)
+    kills = [(step - 5, "step", 60), (step, "step", 0), (step + 3, "keep", 0), (step + 7, "write", 0)]
     for last, where, seconds in kills:
         died = subprocess.run([sys.executable, CHILD, str(last), where, str(seconds)], check=False)
         assert died.returncode == -signal.SIGKILL
-        assert checkpoint_path(run).exists() == (seconds == 0)
+        assert newest.exists() == (seconds == 0 and where != "write")
     # The kill came before step + 7's checkpoint was in place, so the one of the step before is there, whole.
-    saved = torch.load(checkpoint_path(run), weights_only=True)
+    saved = torch.load(checkpoint.previous(newest), weights_only=True)
     assert len(saved["losses"]) == step + 6, f"random step {step}"
 
     resumed = science(execute(run, device="cpu"))
@@ -83,6 +84,30 @@ def test_going_on_from_a_checkpoint_changes_no_bit(tmp_path, monkeypatch, stop, 
     assert found.metrics == expected.metrics
     assert found.arrays.keys() == expected.arrays.keys()
     assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in expected.arrays.items())
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a checkpoint", None], ids=["empty", "text", "cut"])
+@pytest.mark.parametrize("both", [False, True])
+def test_a_damaged_checkpoint_is_set_aside_and_the_result_is_the_same(tmp_path, monkeypatch, capsys, damage, both):
+    """The newest generation is damaged, or both are: on from the one before it, or from the start."""
+    whole, first, second = (boolean.prepare(smoke(), 0, "cpu") for _ in range(3))
+    losses = train(whole.setup)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
+    newest = tmp_path / "run.pt"
+    train(first.setup, checkpoint=newest, stop=20)
+    for file in (newest, checkpoint.previous(newest))[: 1 + both]:
+        file.write_bytes(file.read_bytes()[:1000] if damage is None else damage)
+    steps = []
+    resumed = train(second.setup, checkpoint=newest, progress=lambda step, *_: steps.append(step))
+    assert steps[0] == (1 if both else 20)
+    assert resumed.values == losses.values
+    told = capsys.readouterr().err.splitlines()
+    assert [line.partition(" (")[0] for line in told] == [
+        f"checkpoint {name}: damaged" for name in ("run.pt", "run.previous.pt")[: 1 + both]
+    ]
+    assert (tmp_path / "run.pt.damaged").exists()
+    checkpoint.remove(newest)
+    assert not list(tmp_path.glob("*.pt"))
 
 
 def test_same_seed_same_record_other_seed_another(project):
