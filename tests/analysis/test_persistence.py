@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maskprior import tasks
 from maskprior.analysis import persistence
 from maskprior.analysis.persistence import HalfLife, half_life, retention
 from maskprior.datasets import boolean
@@ -71,8 +72,9 @@ def test_what_a_network_without_the_prior_says(task: str, loss: float) -> None:
 @pytest.mark.parametrize("task", ["cyclic3", "threesym"])
 def test_clipping_makes_the_interpolator_no_worse(task: str) -> None:
     x = boolean.cube(9)
-    x = x[~boolean.seen(task, x)]
-    unclipped = ((boolean.interpolator(task, x) - boolean.target(task, x)) ** 2).mean()
+    learned = tasks.find("boolean", task)
+    x = x[~learned.seen(x)]
+    unclipped = ((learned.interpolate(x) - learned.target(x)) ** 2).mean()
     assert 0 < persistence.clipped_interpolator_loss(task, 9) <= unclipped
 
 

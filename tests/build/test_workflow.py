@@ -34,7 +34,11 @@ def test_a_record_at_the_papers_scale_is_an_input_of_its_notebooks_once_it_is_th
 
 def test_the_inputs_of_a_notebook_are_the_code_it_imports_and_the_configuration() -> None:
     found = workflow.notebook_sources("figure2")
-    assert {"src/maskprior/patterns/boolean.py", "src/maskprior/report/figures.py"} <= set(found)
+    assert {
+        "src/maskprior/tasks/boolean/2parity.py",
+        "src/maskprior/patterns/boolean.py",
+        "src/maskprior/report/figures.py",
+    } <= set(found)
     assert {"config/experiments/vision.yaml", "config/claims.yaml", "config/datasets.yaml"} <= set(found)
     assert "src/maskprior/report/claims_table.py" not in found
     assert "src/maskprior/report/claims_table.py" in workflow.notebook_sources("claims")

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 
+from maskprior import tasks
 from maskprior.datasets import arithmetic, registry
 
 
 @pytest.mark.parametrize("task", ["addition", "multiplication"])
 def test_every_row_is_true(task):
-    inputs, outputs = arithmetic.table(task)
+    inputs, outputs = arithmetic.table(tasks.find("arithmetic", task))
     assert inputs.shape == (10**6, 6)
     assert outputs.shape == (10**6, {"addition": 4, "multiplication": 6}[task])
     assert inputs.dtype == outputs.dtype == np.uint8
@@ -17,16 +18,16 @@ def test_every_row_is_true(task):
 
 
 def test_rows_by_hand():
-    inputs, sums = arithmetic.table("addition")
+    inputs, sums = arithmetic.table(tasks.find("arithmetic", "addition"))
     assert inputs[67092].tolist() == [0, 6, 7, 0, 9, 2]
     assert sums[67092].tolist() == [0, 1, 5, 9]
     assert sums[999999].tolist() == [1, 9, 9, 8]
-    assert arithmetic.table("multiplication")[1][999999].tolist() == [9, 9, 8, 0, 0, 1]
+    assert arithmetic.table(tasks.find("arithmetic", "multiplication"))[1][999999].tolist() == [9, 9, 8, 0, 0, 1]
 
 
 @pytest.mark.parametrize("task", ["addition", "multiplication"])
 def test_content_has_the_registered_hash(task):
-    assert arithmetic.content_hash(task) == registry.load()[f"arithmetic-{task}"].generated
+    assert arithmetic.content_hash(tasks.find("arithmetic", task)) == registry.load()[f"arithmetic-{task}"].generated
 
 
 def test_split_is_a_partition_of_the_stated_size():

@@ -13,7 +13,14 @@ from maskprior.config.settings import read_settings as settings_of
 from maskprior.datasets import manifest
 from maskprior.datasets.registry import load
 from maskprior.errors import UserError
-from maskprior.runs.fingerprint import dataset_name, fingerprint, is_registered, script_closure
+from maskprior.runs.fingerprint import (
+    PACKAGE,
+    dataset_name,
+    fingerprint,
+    import_closure,
+    is_registered,
+    script_closure,
+)
 from maskprior.runs.spec import make_run, planned_runs, targets
 from maskprior.runs.store import folder, record_path, relative, resolve_record
 
@@ -84,8 +91,14 @@ def notebook_sources(name: str) -> list[str]:
     """
     settings = ("config.yaml", "notebooks.yaml")
     config = [path for path in sorted(paths.config().rglob("*")) if path.is_file() and path.name not in settings]
-    code = script_closure(paths.root() / "notebooks" / f"{name}.py").values()
-    return [relative(path) for path in [*config, *code]]
+    code = script_closure(paths.root() / "notebooks" / f"{name}.py")
+    if f"{PACKAGE}.tasks" in code:
+        # A task's file is found by name, so no import leads to it.
+        files = (
+            path.relative_to(paths.package()).with_suffix("") for path in (paths.package() / "tasks").rglob("*.py")
+        )
+        code |= import_closure(*(".".join([PACKAGE, *file.parts]) for file in files if file.name != "__init__"))
+    return [relative(path) for path in [*config, *code.values()]]
 
 
 def results_sources() -> list[str]:
