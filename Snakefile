@@ -20,6 +20,8 @@ from maskprior.build.workflow import (
     gpus,
     notebook_records,
     notebook_sources,
+    page_sources,
+    pictures,
     read_settings,
     results_sources,
     target_files,
@@ -42,6 +44,7 @@ include: "workflow/rules/training.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/paper.smk"
 include: "workflow/rules/results.smk"
+include: "workflow/rules/page.smk"
 
 
 rule all:
@@ -49,6 +52,7 @@ rule all:
     input:
         "paper/main.pdf",
         "build/results.csv.gz",
+        "build/index.html",
         [target_files(target, settings) for target in target_names()],
 
 

@@ -22,6 +22,7 @@ from maskprior.runs.fingerprint import folder_state
 from maskprior.runs.store import relative
 
 PLACES = """\
+start here build/index.html (the answer, every claim and its evidence, in one file)
 paper      paper/main.pdf
 tables     paper/generated/*.tex and *.csv
 figures    paper/generated/*.pdf and *.png
@@ -31,7 +32,7 @@ notebooks  results/logs/notebooks/*.ipynb (executed)"""
 VERIFIED = ("src/maskprior", "config", "results/published")
 REBUILT = (
     *(*VERIFIED, "results/local", "notebooks", "paper", "workflow", "Snakefile"),
-    *("build/report.html", "build/results.csv.gz"),
+    *("build/report.html", "build/results.csv.gz", "build/index.html", "docs"),
 )
 # The first lines of a program's output that say why it failed.
 REASON = re.compile(r"^(snakemake|maskprior): |^Error in rule|^\w*(Error|Exception)\b.*:|^results/|failed|\bERROR\b")

@@ -89,16 +89,34 @@ def notebook_sources(name: str) -> list[str]:
 
     Not config.yaml, whose values are the notebook's parameters, and not notebooks.yaml, which makes the rules.
     """
-    settings = ("config.yaml", "notebooks.yaml")
-    config = [path for path in sorted(paths.config().rglob("*")) if path.is_file() and path.name not in settings]
     code = script_closure(paths.root() / "notebooks" / f"{name}.py")
-    if f"{PACKAGE}.tasks" in code:
-        # A task's file is found by name, so no import leads to it.
-        files = (
-            path.relative_to(paths.package()).with_suffix("") for path in (paths.package() / "tasks").rglob("*.py")
-        )
-        code |= import_closure(*(".".join([PACKAGE, *file.parts]) for file in files if file.name != "__init__"))
-    return [relative(path) for path in [*config, *code.values()]]
+    files = {*code.values(), *(_task_files() if f"{PACKAGE}.tasks" in code else ())}
+    return [relative(path) for path in [*_configuration(), *sorted(files)]]
+
+
+def pictures() -> list[tuple[str, str]]:
+    """The figures that the page shows, each with the notebook that draws it."""
+    return [(name, file) for name, book in read_notebooks().items() for file in book.outputs if file.endswith(".png")]
+
+
+def page_sources() -> list[str]:
+    """What the page depends on beside records and figures: code, template, the texts it quotes, the configuration."""
+    quoted = [paths.root() / "docs" / "reliability.md", *sorted((paths.root() / "notebooks").glob("*.py"))]
+    template = paths.package() / "report" / "page" / "page.html.jinja"
+    code = {*import_closure(f"{PACKAGE}.build.page").values(), *_task_files()}
+    return [relative(path) for path in [*_configuration(), template, *quoted, *sorted(code)]]
+
+
+def _configuration() -> list[Path]:
+    """The files of config/ that decide numbers and texts."""
+    settings = ("config.yaml", "notebooks.yaml")
+    return [path for path in sorted(paths.config().rglob("*")) if path.is_file() and path.name not in settings]
+
+
+def _task_files() -> list[Path]:
+    """The code of all tasks. A task's file is found by name, so no import leads to it."""
+    files = [path.relative_to(paths.package()) for path in (paths.package() / "tasks").glob("*/[!_]*.py")]
+    return list(import_closure(*(".".join([PACKAGE, *file.with_suffix("").parts]) for file in files)).values())
 
 
 def results_sources() -> list[str]:

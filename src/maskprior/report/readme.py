@@ -65,12 +65,20 @@ def _answer(found: dict[str, list[Judgement]], name: str) -> str:
 def results(settings: Settings, judgements: Sequence[Judgement]) -> str:
     """In Markdown: the counts by place, explanations of persistence; folded, each experiment's cells, and the costs."""
     lines = [*matrix_markdown(judgements), "", _read_so(judgements), "", *explained(settings)]
+    for title, table in tables(settings, judgements):
+        lines += _folded(title, table)
+    return "\n".join([*lines, *_folded("What the runs of each target took", costs(settings))]).rstrip()
+
+
+def tables(settings: Settings, judgements: Sequence[Judgement]) -> list[tuple[str, list[str]]]:
+    """A title and the lines of a Markdown table for each experiment that has a record."""
+    found = []
     for experiment in dict.fromkeys(name for names in targets().values() for name in names):
         rows = [row for row in _rows(experiment, settings, judgements) if row.sources.keys() - {"missing"}]
         if rows:
             title = f"{experiment.capitalize()}: our numbers beside the published ones"
-            lines += _folded(title, _table(experiment, rows, settings))
-    return "\n".join([*lines, *_folded("What the runs of each target took", costs(settings))]).rstrip()
+            found.append((title, _table(experiment, rows, settings)))
+    return found
 
 
 def _read_so(judgements: Sequence[Judgement]) -> str:
