@@ -9,8 +9,9 @@
 # %% [markdown]
 # # The results in README.md and docs/results.md
 #
-# Written to paper/generated/results.md and paper/generated/answers.md. They replace what stands in the two pages only when all of it comes from
-# published records at the default scale, so that what stands there is evidence.
+# Written to paper/generated/results.md and paper/generated/answers.md, with the picture of all published numbers in paper/generated/dots.png. They
+# replace what stands in the two pages, and the picture docs/dots.png, only when all of it comes from published records at the default scale, so that
+# what stands there is evidence.
 
 # %% tags=["parameters"]
 scale = "reduced"
@@ -24,7 +25,7 @@ settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute
 
 # %%
 from maskprior.analysis.claims import evaluate
-from maskprior.report import readme
+from maskprior.report import dots, figures, readme
 from maskprior.report.output import write_text
 
 judgements = evaluate(settings)
@@ -34,7 +35,14 @@ write_text("results.md", pages[readme.LONG])
 print(*pages.values(), sep="\n\n")
 
 # %%
+figures.use_style()
+drawn = dots.write(judgements)
+drawn
+
+# %%
 # The long page says whether all records are published ones; the short page follows it.
 said = readme.update(readme.LONG, pages[readme.LONG], settings)
 print(said)
-print(readme.update(readme.SHORT, pages[readme.SHORT], settings) if "left alone" not in said else "README.md: left alone too")
+if "left alone" not in said:
+    print(readme.update(readme.SHORT, pages[readme.SHORT], settings))
+    print(dots.update_picture(drawn))

@@ -90,12 +90,12 @@ def use_style() -> None:
     )
 
 
-def save(figure: Figure, name: str) -> None:
-    """paper/generated/<name>.pdf and .png, without dates."""
+def save(figure: Figure, name: str, *, note: str | None = None) -> None:
+    """paper/generated/<name>.pdf and .png, without dates; a note goes into the PNG."""
     path = generated(name)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None, "ModDate": None})
-    figure.savefig(path.with_suffix(".png"), metadata={"Software": None})
+    figure.savefig(path.with_suffix(".png"), metadata={"Software": None} | ({"Description": note} if note else {}))
 
 
 # --- patterns and maps ----------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def initial_masks(tasks: Sequence[str], scale: str) -> Figure:
     heads = 1 if same else len(logits[tasks[0]])
     size = (1.05 * (len(tasks) + 1.1), 1.05 * heads + 0.4)
     figure, axes = plt.subplots(
-        heads, len(tasks), figsize=size, layout="constrained", sharex=True, sharey=True, squeeze=False
+        heads, len(tasks), figsize=size, layout="constrained", sharex="col", sharey="col", squeeze=False
     )
     limit = max(float(np.abs(m).max()) for m in logits.values())
     for column, task in enumerate(tasks):
@@ -265,15 +265,13 @@ def learning_curves(entries: Sequence[Entry], tasks: Sequence[str], methods: Seq
         learned = tasks_by_name.find("boolean", task)
         x = x[~learned.seen(x)]
         means = {"target": learned.target(x).mean(), "interpolator": learned.interpolate(x).mean()}
-        if means["target"] == means["interpolator"]:
-            means = {"target and interpolator": means["target"]}
         for text, mean in means.items():
             _reference(axes[0, column], float(mean), text)
         mdi = next((e.reference["mdi_test_loss"] for e in members if e.record), None)
         if mdi is not None:
             _reference(axes[1, column], mdi, "interpolator")
         axes[1, column].set_yscale("log")
-        axes[1, column].yaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        axes[1, column].yaxis.set_major_locator(LogLocator(numticks=5))
         axes[1, column].yaxis.set_major_formatter(FuncFormatter(lambda loss, _: f"{loss:g}"))
         axes[1, column].yaxis.set_minor_formatter(NullFormatter())
     axes[0, 0].set_ylabel("mean prediction, unseen")
@@ -331,12 +329,12 @@ def _curves(ax: Axes, entries: Sequence[Entry], methods: Sequence[str], read: Se
     ax.set_xscale("log")
 
 
+REFERENCES: dict[str, Any] = {"target": (0, (5, 2)), "interpolator": (0, (1, 1.5))}
+
+
 def _reference(ax: Axes, value: float, text: str) -> None:
-    ax.axhline(value, color="0.55", linewidth=0.7, linestyle=":", zorder=0)
-    ax.annotate(
-        text, (1, value), xycoords=("axes fraction", "data"), xytext=(-2, 1.5), textcoords="offset points",
-        ha="right", va="bottom", fontsize=6, color="0.4",
-    )  # fmt: skip
+    """A line across the panel; the legend says what it is, where a label would lie on the curves."""
+    ax.axhline(value, color="0.45", linewidth=0.8, linestyle=REFERENCES[text], zorder=0, label=text)
 
 
 def _finish(figure: Figure, axes: Any, methods: Iterable[str]) -> Figure:
@@ -346,7 +344,7 @@ def _finish(figure: Figure, axes: Any, methods: Iterable[str]) -> Figure:
     handles: Mapping[str, Any] = {}
     for ax in axes.flat:
         handles = {**handles, **dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))}
-    names = [method_name(m) for m in methods if method_name(m) in handles]
+    names = [name for name in (*map(method_name, methods), *REFERENCES) if name in handles]
     columns = min(4, max(1, len(names)))
     lines = [handles[name] for name in names]
     figure.legend(lines, names, loc="outside lower center", ncols=columns, handlelength=2.6)
