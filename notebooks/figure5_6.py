@@ -25,6 +25,7 @@ settings = read_settings({"scale": scale, "seeds": seeds, "recompute": recompute
 # %%
 from maskprior.analysis.records import load_beside
 from maskprior.report import figures
+from maskprior.runs.spec import task_names
 
 figures.use_style()
 BOOLEAN = task_names("boolean")
@@ -45,7 +46,6 @@ figures.save(figures.initial_masks(BOOLEAN, scale), "figure6")
 # %%
 from maskprior.analysis.records import load_shown
 from maskprior.report.arithmetic_figures import TASKS as ARITHMETIC
-from maskprior.runs.spec import task_names
 
 shown = load_shown("table2", settings)
 figures.save(figures.attention_before_after(shown, ARITHMETIC, methods), "figure5_arithmetic")

@@ -290,4 +290,4 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 def device(record: Record) -> str:
     """What a record was trained on, in words."""
     environment = record.environment
-    return f"{environment['device']} ({environment['instruction_set']})"
+    return f"{environment.get('device', 'unknown')} ({environment.get('instruction_set', 'unknown')})"
