@@ -16,6 +16,7 @@ from maskprior.build.notebooks import read_notebooks
 from maskprior.build.versions import warn_of_differences
 from maskprior.build.workflow import (
     all_records,
+    check_costs,
     files_read,
     gpus,
     notebook_records,
@@ -57,5 +58,9 @@ rule all:
 
 
 onstart:
+    # Not in the jobs, which start Snakemake again without this: the hours of all of them are looked at once.
+    check_costs(
+        [job.wildcards_dict for job in workflow.dag.needrun_jobs() if job.rule.name == "train"], config, settings
+    )
     if DeploymentMethod.CONDA not in workflow.deployment_settings.deployment_method:
         warn_of_differences(PROJECT / "requirements")

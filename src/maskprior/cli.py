@@ -61,12 +61,37 @@ def plan(
     recompute: Annotated[bool | None, typer.Option(help="ignore the published records")] = None,
     only: Annotated[str | None, typer.Option(help="list only the published, local or missing ones")] = None,
     format: Annotated[str, typer.Option(help="table, tsv or paths")] = "table",
+    device: Annotated[str, typer.Option(help="what the missing runs would run on: cpu, h200, …")] = "cpu",
+    workers: Annotated[int, typer.Option(min=1, help="how many such devices")] = 1,
 ) -> None:
-    """List the runs of a target: published, local or missing, and the record's path (a snakemake file target)."""
-    from maskprior.evidence import plan
+    """List the runs of a target and their records' paths (snakemake file targets), and what the missing ones cost."""
+    from maskprior.evidence import cost, plan
 
-    settings = _settings(scale=scale, seeds=seeds, recompute=recompute)
-    plan.show(plan.planned(target, settings), only=only, format=format)
+    settings, costs = _settings(scale=scale, seeds=seeds, recompute=recompute), cost.read_costs()
+    records = plan.planned(target, settings)
+    missing = [record.run for record in records if record.source == "missing" or settings.recompute]
+    # Before the list, so that a wrong word is told at once.
+    found = cost.total(missing, cost.recorded(costs), device=device, workers=workers, costs=costs)
+    plan.show(records, only=only, format=format)
+    if format == "table":
+        typer.echo(cost.text(found, device=device, workers=workers))
+
+
+@app.command()
+def costs(
+    device: Annotated[str, typer.Option(help="cpu, h200, …")] = "cpu",
+    write: Annotated[bool, typer.Option("--write", help="put the table into docs/costs.md")] = False,
+) -> None:
+    """How far predicted hours are from measured ones: each target from the records of all other cells."""
+    from maskprior.evidence import cost, plan
+    from maskprior.runs.spec import targets
+
+    scales = [_settings(scale=scale) for scale in ("reduced", "paper")]
+    runs = {target: [run for one in scales for run in plan.target_runs(target, one)] for target in targets()}
+    checks = cost.leave_one_target_out(runs, cost.read_costs(), device)
+    if write:
+        cost.write_page(checks)
+    typer.echo(cost.markdown(checks))
 
 
 @app.command()

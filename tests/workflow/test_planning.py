@@ -66,6 +66,14 @@ def test_record_of_other_code_is_refused_by_name(clone: Project) -> None:
     assert "00000000 belongs to another version of the code" in clone.snakemake("-n", stale, expect=1)
 
 
+def test_more_hours_than_allowed_do_not_start(clone: Project) -> None:
+    table1 = ("table1", "--config", "recompute=true", "max_hours=1e-9")
+    said = clone.snakemake(*table1, expect=2)
+    assert re.search(r"\d+ runs to train, about .* on one cpu, and max_hours in config/costs.yaml is 1e-09", said)
+    assert clone.records("local") == set()
+    assert "This was a dry-run" in clone.snakemake("-n", *table1)
+
+
 def change_an_operator(module: Path) -> None:
     """Turn the first arithmetic operator of the module into another one."""
     tree = ast.parse(module.read_text())

@@ -13,6 +13,7 @@ from maskprior.config.settings import read_settings as settings_of
 from maskprior.datasets import manifest
 from maskprior.datasets.registry import load
 from maskprior.errors import UserError
+from maskprior.evidence import cost
 from maskprior.runs.fingerprint import (
     PACKAGE,
     dataset_name,
@@ -33,7 +34,7 @@ NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 def read_settings(overrides: Mapping[str, Any]) -> Settings:
     """The settings with the workflow's --config on top. A wrong configuration ends the program with one line."""
     try:
-        settings = settings_of(dict(overrides))
+        settings = settings_of({key: value for key, value in overrides.items() if key != "max_hours"})
         planned_runs("all", settings)
         read_notebooks()
     except UserError as error:
@@ -87,7 +88,8 @@ def files_read(notebook: Notebook) -> list[str]:
 def notebook_sources(name: str) -> list[str]:
     """What a notebook's output depends on beside its records: the code it imports, and the configuration it reads.
 
-    Not config.yaml, whose values are the notebook's parameters, and not notebooks.yaml, which makes the rules.
+    Not config.yaml, whose values are the notebook's parameters, not notebooks.yaml, which makes the rules, and not
+    costs.yaml, which says how long a training may take.
     """
     code = script_closure(paths.root() / "notebooks" / f"{name}.py")
     files = {*code.values(), *(_task_files() if f"{PACKAGE}.tasks" in code else ())}
@@ -109,7 +111,7 @@ def page_sources() -> list[str]:
 
 def _configuration() -> list[Path]:
     """The files of config/ that decide numbers and texts."""
-    settings = ("config.yaml", "notebooks.yaml")
+    settings = ("config.yaml", "costs.yaml", "notebooks.yaml")
     return [path for path in sorted(paths.config().rglob("*")) if path.is_file() and path.name not in settings]
 
 
@@ -161,6 +163,22 @@ def training_data(wildcards: Mapping[str, str]) -> list[str]:
 def generated_data() -> frozenset[str]:
     """The data sets that are generated from their definition, not prepared in data/."""
     return frozenset(name for name, dataset in load().root.items() if dataset.generated)
+
+
+def check_costs(jobs: Iterable[Mapping[str, str]], overrides: Mapping[str, Any], settings: Settings) -> None:
+    """End the program with one line if these training jobs would take longer than is allowed without being asked."""
+    try:
+        costs = cost.read_costs(overrides.get("max_hours"))
+        runs = [
+            make_run(job["experiment"], job["task"], job["method"], scale=job["scale"], seed=int(job["seed"]))
+            for job in jobs
+        ]
+        # A card's kind is not known before a job runs on it; with one, only the processor's hours are too many.
+        if runs and not gpus(settings):
+            cost.check_hours(runs, costs, cost.CPU)
+    except UserError as error:
+        print(f"snakemake: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
 
 
 def gpus(settings: Settings) -> int:

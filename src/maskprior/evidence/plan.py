@@ -1,6 +1,7 @@
 """Which runs a target needs, and which of them have a record."""
 
 from collections import Counter
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -8,7 +9,7 @@ from maskprior.config.messages import unknown
 from maskprior.config.settings import Settings
 from maskprior.errors import UserError
 from maskprior.runs.spec import Run, parse_run, planned_runs
-from maskprior.runs.store import Resolved, relative, resolve_record
+from maskprior.runs.store import Resolved, record_path, relative, resolve_record
 
 FORMATS = ("table", "tsv", "paths")
 SOURCES = ("published", "local", "missing")
@@ -20,7 +21,11 @@ def target_runs(target: str, settings: Settings) -> list[Run]:
 
 
 def planned(target: str, settings: Settings) -> list[Resolved]:
-    return [resolve_record(run, recompute=settings.recompute) for run in target_runs(target, settings)]
+    runs = target_runs(target, settings)
+    # A cell's seeds share their fingerprint, the slow part of a path: each cell is asked for it once.
+    first = {cell: record_path(cell, "local").name for cell in {replace(run, seed=0) for run in runs}}
+    names = [first[replace(run, seed=0)].replace("seed0-", f"seed{run.seed}-", 1) for run in runs]
+    return [resolve_record(run, name, recompute=settings.recompute) for run, name in zip(runs, names, strict=True)]
 
 
 def show(records: list[Resolved], *, only: str | None, format: str) -> None:

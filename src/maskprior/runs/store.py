@@ -32,9 +32,12 @@ def checkpoint_path(run: Run) -> Path:
     return paths.checkpoints() / f"{run.name.replace('/', '-')}-{run.scale}-{fingerprint(run).short}.pt"
 
 
-def resolve_record(run: Run, *, recompute: bool = False) -> Resolved:
-    """The published record if there is one (and not `recompute`), else the local one, else where it will be."""
-    local = record_path(run, "local")
+def resolve_record(run: Run, name: str = "", *, recompute: bool = False) -> Resolved:
+    """The published record if there is one (and not `recompute`), else the local one, else where it will be.
+
+    `name`: of the record's file, where the caller knows it already.
+    """
+    local = folder(run, "local") / name if name else record_path(run, "local")
     published = folder(run, "published") / local.name
     if published.exists() and not recompute:
         return Resolved(run, published, "published")
