@@ -1,6 +1,6 @@
-"""The whole decision, case by case, and each rule at its edge.
+"""Each rule of the decision at its edge; test_whole_decision.py has all its cases, from records to outcomes.
 
-Each of these ten changes to `decide.py` or `aggregate.py` makes a test of this file fail:
+Each of these twelve changes to `decide.py` or `aggregate.py` was made once by hand, and made a test of this file fail:
 1. the value agrees wherever it lies in the prediction interval, whatever the tolerance;
 2. the value agrees wherever it lies within the tolerance, whatever the prediction interval;
 3. the prediction interval is that of the mean (without the 1 in 1 + 1/n);
@@ -10,7 +10,9 @@ Each of these ten changes to `decide.py` or `aggregate.py` makes a test of this 
 7. an interval on the other side is `open` in place of `contradicted`;
 8. two seeds are enough for an outcome;
 9. no difference holds where the interval contains zero;
-10. losses are compared by differences in place of ratios.
+10. losses are compared by differences in place of ratios;
+11. the distance from the published value has a sign (without `abs`, whatever is far below it agrees);
+12. no difference is contradicted by `high < margin` in place of `high < -margin`.
 """
 
 import math
@@ -140,7 +142,9 @@ def test_a_direction(n: int, mean: float, expected: Expected, diverged: int, out
         (0.0, 1.1, OPEN),  # ± 1.07
         (0.5, 0.5, HOLDS),  # 0.5 ± 0.486: the interval excludes zero, the difference is within the margin
         (0.6, 0.5, OPEN),
+        (-0.6, 0.5, OPEN),  # all of the 95 % interval, -0.6 ± 0.633, lies below the upper margin
         (1.5, 0.5, OPEN),  # the 95 % interval, 1.5 ± 0.633, reaches into the margin
+        (-1.5, 0.5, OPEN),
         (1.7, 0.5, CONTRADICTED),
         (-1.7, 0.5, CONTRADICTED),
     ],
