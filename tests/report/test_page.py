@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import sys
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from maskprior import paths
 from maskprior.analysis.claims_file import read_claims
-from maskprior.build.page import head, html, page
+from maskprior.build.page import head, html, notebooks, page
 from maskprior.config.settings import Settings
 from maskprior.report.page import gather, svg
 from maskprior.report.page.svg import Curve
@@ -174,3 +175,22 @@ def test_a_reader_searches_filters_sorts_and_opens(written: str, tmp_path: Path)
     assert words[:2] == ["maskprior", "run"]
     experiment, task, method = words[2:5]
     assert make_run(experiment, task, method, scale=words[8], seed=int(words[6])).name == "boolean/2parity/mask/seed0"
+
+
+def test_the_figures_of_a_notebook_stand_together_under_its_words(project: Path) -> None:
+    shutil.copytree(paths.package().parents[1] / "notebooks", project / "notebooks")
+    for name in ("a", "b", "c"):
+        (project / f"{name}.png").write_bytes(name.encode())
+    found = notebooks([("figure4", "a.png"), ("figure2", "b.png"), ("figure4", "c.png")])
+    assert [(notebook.name, notebook.pictures) for notebook in found] == [
+        ("figure4", (("a.png", "YQ=="), ("c.png", "Yw=="))),
+        ("figure2", (("b.png", "Yg=="),)),
+    ]
+
+
+def test_a_wrong_option_of_the_page_is_one_line(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "maskprior.build.page", str(tmp_path / "index.html"), "--scale", "huge"]
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert "huge" in result.stderr

@@ -3,7 +3,6 @@
 `python -m maskprior.build.page build/index.html` makes it from records, figures and the notebooks' first words.
 """
 
-import argparse
 import base64
 import re
 import sys
@@ -18,10 +17,9 @@ from markupsafe import Markup
 from maskprior import paths
 from maskprior.analysis.claims import evaluate
 from maskprior.analysis.decide import DIRECTIONS
+from maskprior.build.command import write_from_records
 from maskprior.build.workflow import pictures
-from maskprior.config.settings import Settings, read_settings
-from maskprior.errors import UserError
-from maskprior.files import write_atomically
+from maskprior.config.settings import Settings
 from maskprior.report import readme
 from maskprior.report.claims_table import chance_words, matrix_markdown, outcome_words
 from maskprior.report.outcomes import SCALES
@@ -33,24 +31,16 @@ VERSIONS = ("python", "torch", "numpy", "torchvision", "timm")
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A figure of the report: where it lies, and what its notebook says of it."""
+class Notebook:
+    """A notebook's title, its first paragraph, and the figures that it draws: name and content, as base64."""
 
-    file: str
-    notebook: str
+    name: str
     title: str
     text: str
-
-    @property
-    def name(self) -> str:
-        return Path(self.file).stem
-
-    @property
-    def png(self) -> str:
-        return base64.b64encode((paths.root() / self.file).read_bytes()).decode()
+    pictures: tuple[tuple[str, str], ...]
 
 
-def page(settings: Settings, figures: Sequence[Picture]) -> str:
+def page(settings: Settings, drawn: Sequence[Notebook]) -> str:
     """The page as HTML. Equal records and figures give equal text."""
     judgements = evaluate(settings)
     claims = gather.claims(judgements)
@@ -81,7 +71,7 @@ def page(settings: Settings, figures: Sequence[Picture]) -> str:
         tables=[(title, html(lines)) for title, lines in readme.tables(settings, judgements)],
         explained=html(readme.explained(settings)),
         costs=html(readme.costs(settings)),
-        figures=figures,
+        notebooks=drawn,
         versions=sorted(versions),
         devices=sorted({gather.device(record) for record in records}),
         untested=html([untested()]),
@@ -98,6 +88,15 @@ def untested() -> str:
     return (paths.root() / "docs" / "reliability.md").read_text(encoding="utf-8").partition("## What is not tested")[2]
 
 
+def notebooks(files: Sequence[tuple[str, str]]) -> list[Notebook]:
+    """What to show of each notebook; `files`: its name beside each figure that it draws."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, file in files:
+        content = (paths.root() / file).read_bytes()
+        found.setdefault(name, []).append((file, base64.b64encode(content).decode()))
+    return [Notebook(name, *head(name), tuple(drawn)) for name, drawn in found.items()]
+
+
 def head(notebook: str) -> tuple[str, str]:
     """A notebook's title and the first paragraph of its text."""
     text = (paths.root() / "notebooks" / f"{notebook}.py").read_text(encoding="utf-8")
@@ -107,25 +106,10 @@ def head(notebook: str) -> tuple[str, str]:
     return title.lstrip("# "), " ".join(rest.strip().partition("\n\n")[0].split()).replace("`", "")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m maskprior.build.page", description=__doc__)
-    parser.add_argument("output", type=Path)
-    parser.add_argument("--scale", help="[default: config/config.yaml]")
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--recompute", action="store_true", default=None)
-    chosen = vars(parser.parse_args(arguments))
-    output: Path = chosen.pop("output")
-    try:
-        settings = read_settings({key: value for key, value in chosen.items() if value is not None})
-        text = re.sub(
-            r"\n\s*\n+", "\n", page(settings, [Picture(file, name, *head(name)) for name, file in pictures()])
-        )
-        write_atomically(output, text.encode())
-    except UserError as error:
-        print(f"maskprior: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+def file(settings: Settings) -> bytes:
+    """The page, without its empty lines, with the figures that lie in paper/generated."""
+    return re.sub(r"\n\s*\n+", "\n", page(settings, notebooks(pictures()))).encode()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_from_records("page", __doc__, file))

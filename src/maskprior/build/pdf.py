@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from maskprior import paths
+from maskprior.build.command import exit_code
 from maskprior.build.notebooks import SOURCE_DATE_EPOCH, read_notebooks
 from maskprior.errors import DATA, UserError, few
 from maskprior.files import write_atomically
@@ -128,12 +129,7 @@ def main() -> int:
     if len(sys.argv) != 2 or sys.argv[1] not in commands:
         print(f"usage: python -m maskprior.build.pdf {'|'.join(commands)}", file=sys.stderr)
         return 2
-    try:
-        print(commands[sys.argv[1]]())
-    except UserError as error:
-        print(f"maskprior: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return exit_code(lambda: print(commands[sys.argv[1]]()))
 
 
 if __name__ == "__main__":

@@ -3,19 +3,16 @@
 `python -m maskprior.build.results build/results.csv.gz` writes it; docs/results-table.md says what its columns mean.
 """
 
-import argparse
 import csv
 import gzip
 import io
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from maskprior.analysis.records import Entry, load_target
-from maskprior.config.settings import read_settings
-from maskprior.errors import UserError
-from maskprior.files import write_atomically
+from maskprior.build.command import write_from_records
+from maskprior.config.settings import Settings
 from maskprior.runs.store import relative
 
 COLUMNS = (
@@ -76,25 +73,15 @@ def packed(entries: Iterable[Entry]) -> bytes:
     return gzip.compress(text.getvalue().encode(), mtime=0)
 
 
+def table(settings: Settings) -> bytes:
+    """The table of the chosen scale's records and of those at the paper's scale."""
+    scales = dict.fromkeys([settings.scale, "paper"])
+    found = [load_target("all", settings.model_copy(update={"scale": scale})) for scale in scales]
+    return packed(entry for entries in found for entry in entries)
+
+
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m maskprior.build.results", description=__doc__)
-    parser.add_argument("output", type=Path)
-    parser.add_argument(
-        "--scale", help="[default: config/config.yaml]; what there is at the paper's scale is always in it"
-    )
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--recompute", action="store_true", default=None)
-    chosen = vars(parser.parse_args(arguments))
-    output: Path = chosen.pop("output")
-    try:
-        settings = read_settings({key: value for key, value in chosen.items() if value is not None})
-        scales = dict.fromkeys([settings.scale, "paper"])
-        found = [load_target("all", settings.model_copy(update={"scale": scale})) for scale in scales]
-        write_atomically(output, packed(entry for entries in found for entry in entries))
-    except UserError as error:
-        print(f"maskprior: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return write_from_records("results", __doc__, table, arguments)
 
 
 if __name__ == "__main__":

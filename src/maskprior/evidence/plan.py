@@ -8,8 +8,9 @@ from rich.console import Console
 from maskprior.config.messages import unknown
 from maskprior.config.settings import Settings
 from maskprior.errors import UserError
+from maskprior.runs.fingerprint import fingerprint
 from maskprior.runs.spec import Run, parse_run, planned_runs
-from maskprior.runs.store import Resolved, record_path, relative, resolve_record
+from maskprior.runs.store import Resolved, relative, resolve_record
 
 FORMATS = ("table", "tsv", "paths")
 SOURCES = ("published", "local", "missing")
@@ -23,9 +24,8 @@ def target_runs(target: str, settings: Settings) -> list[Run]:
 def planned(target: str, settings: Settings) -> list[Resolved]:
     runs = target_runs(target, settings)
     # A cell's seeds share their fingerprint, the slow part of a path: each cell is asked for it once.
-    first = {cell: record_path(cell, "local").name for cell in {replace(run, seed=0) for run in runs}}
-    names = [first[replace(run, seed=0)].replace("seed0-", f"seed{run.seed}-", 1) for run in runs]
-    return [resolve_record(run, name, recompute=settings.recompute) for run, name in zip(runs, names, strict=True)]
+    identity = {cell: fingerprint(cell).short for cell in {replace(run, seed=0) for run in runs}}
+    return [resolve_record(run, identity[replace(run, seed=0)], recompute=settings.recompute) for run in runs]
 
 
 def show(records: list[Resolved], *, only: str | None, format: str) -> None:

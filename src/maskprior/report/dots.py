@@ -17,6 +17,7 @@ from maskprior import paths
 from maskprior.analysis.claims import Judgement
 from maskprior.analysis.decide import CONTRADICTED, FEW, HOLDS, NOT_TESTED, OPEN
 from maskprior.report.figures import WIDTH, save
+from maskprior.report.outcomes import SCALES
 from maskprior.report.output import method_name, task_name, write_text
 
 NAME = "dots"
@@ -32,7 +33,6 @@ FACES = {
 }
 WORDS = {FEW: "too few seeds to say", NO_DIRECTION: NO_DIRECTION}
 MARKERS = {"paper": "D", "reduced": "o", "smoke": "s"}
-SCALES = {"paper": "the paper's scale", "reduced": "reduced scale", "smoke": "smoke scale"}
 SMALLEST, MORE_A_SEED = 13.0, 8.0  # areas in square points
 
 

@@ -14,7 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
-from maskprior import tasks as tasks_by_name
 from maskprior.analysis import persistence
 from maskprior.analysis.aggregate import bands
 from maskprior.analysis.axes import COSINE, LOG, PLAIN, SHARE, Axis
@@ -24,6 +23,7 @@ from maskprior.patterns.pattern import Pattern
 from maskprior.report.output import generated, method_name, task_name
 from maskprior.report.persistence_table import parameter_level
 from maskprior.runs.spec import make_run, resolve
+from maskprior.tasks import find as find_task
 
 WIDTH = 6.5  # inches: the text width of the paper
 SOFTER = 1.4  # the ends of a diverging colour map are too dark for whole panels
@@ -107,7 +107,7 @@ def task_pattern(task: str, scale: str) -> Pattern:
     shape = {"layers": config.model.layers, "heads": config.model.heads}
     if experiment_of(task) == "boolean":
         shape["tokens"] = config.dimension
-    found: Pattern = tasks_by_name.find(experiment_of(task), task).patterns[config.pattern](**shape)
+    found: Pattern = find_task(experiment_of(task), task).patterns[config.pattern](**shape)
     return found
 
 
@@ -262,7 +262,7 @@ def learning_curves(entries: Sequence[Entry], tasks: Sequence[str], methods: Seq
         _curves(axes[0, column], members, methods, trace("unseen_mean_prediction"))
         _curves(axes[1, column], members, methods, trace("test_loss"), LOG)
         x = boolean.cube(6)
-        learned = tasks_by_name.find("boolean", task)
+        learned = find_task("boolean", task)
         x = x[~learned.seen(x)]
         means = {"target": learned.target(x).mean(), "interpolator": learned.interpolate(x).mean()}
         for text, mean in means.items():

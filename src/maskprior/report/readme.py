@@ -49,14 +49,18 @@ def answers(judgements: Sequence[Judgement]) -> str:
     heads = " | ".join(experiment.capitalize() for experiment in EXPLAINED)
     lines = [f"| the paper's claim | {heads} |", "|---" * (1 + len(EXPLAINED)) + "|"]
     for words, name in CLAIMS.items():
-        cells = [_answer(found, f"{experiment}-{name}") for experiment in EXPLAINED]
+        cells = [_answer(claim_of(found, experiment, name)) for experiment in EXPLAINED]
         lines.append(f"| {words} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _answer(found: dict[str, list[Judgement]], name: str) -> str:
-    members = next((members for claim, members in found.items() if claim.startswith(name)), None)
-    if members is None:
+def claim_of(found: dict[str, list[Judgement]], experiment: str, name: str) -> list[Judgement]:
+    """The judgements of an experiment's claim whose name begins so; none where the paper does not claim it there."""
+    return next((members for claim, members in found.items() if claim.startswith(f"{experiment}-{name}")), [])
+
+
+def _answer(members: Sequence[Judgement]) -> str:
+    if not members:
         return "not claimed"
     outcome, scale = direction_of(members)
     return f"**{outcome}** ({scale})" if outcome in (HELD, CONTRADICTED) else f"{outcome} ({scale})"

@@ -18,9 +18,12 @@ class Resolved:
     source: str
 
 
-def record_path(run: Run, kind: str) -> Path:
-    """results/<kind>/<scale>/<experiment>/<task>/<method>[+variant]/seed<k>-<fp8>.json."""
-    return folder(run, kind) / f"seed{run.seed}-{fingerprint(run).short}.json"
+def record_path(run: Run, kind: str, identity: str = "") -> Path:
+    """results/<kind>/<scale>/<experiment>/<task>/<method>[+variant]/seed<k>-<fp8>.json.
+
+    `identity`: the eight digits of the run's cell, for a caller who asks about many of its seeds.
+    """
+    return folder(run, kind) / f"seed{run.seed}-{identity or fingerprint(run).short}.json"
 
 
 def folder(run: Run, kind: str) -> Path:
@@ -32,12 +35,12 @@ def checkpoint_path(run: Run) -> Path:
     return paths.checkpoints() / f"{run.name.replace('/', '-')}-{run.scale}-{fingerprint(run).short}.pt"
 
 
-def resolve_record(run: Run, name: str = "", *, recompute: bool = False) -> Resolved:
+def resolve_record(run: Run, identity: str = "", *, recompute: bool = False) -> Resolved:
     """The published record if there is one (and not `recompute`), else the local one, else where it will be.
 
-    `name`: of the record's file, where the caller knows it already.
+    `identity`: as in `record_path`.
     """
-    local = folder(run, "local") / name if name else record_path(run, "local")
+    local = record_path(run, "local", identity)
     published = folder(run, "published") / local.name
     if published.exists() and not recompute:
         return Resolved(run, published, "published")

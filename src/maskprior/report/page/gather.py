@@ -10,6 +10,7 @@ from typing import Any
 from maskprior.analysis import persistence
 from maskprior.analysis.axes import axis_of
 from maskprior.analysis.claims import Judgement
+from maskprior.analysis.claims_file import Claim as Stated
 from maskprior.analysis.claims_file import Comparison
 from maskprior.analysis.decide import CONTRADICTED, FEW, HOLDS, NOT_TESTED, OPEN
 from maskprior.analysis.headline import NUMBERS, by_claim, direction_of, matrix
@@ -19,7 +20,7 @@ from maskprior.report.outcomes import SCALES, value_words
 from maskprior.report.output import decimals, method_name, metric_name, task_name
 from maskprior.report.page import svg
 from maskprior.report.page.svg import Curve
-from maskprior.report.readme import CLAIMS, EXPLAINED
+from maskprior.report.readme import CLAIMS, EXPLAINED, claim_of
 from maskprior.runs.record import Record
 from maskprior.runs.spec import Run, make_run, resolve
 
@@ -37,10 +38,6 @@ class Cell:
     @property
     def run(self) -> Run:
         return self.entries[0].run
-
-    @property
-    def key(self) -> str:
-        return cell_key(self.run)
 
     @property
     def title(self) -> str:
@@ -90,13 +87,12 @@ class Claim:
     members: tuple[Judgement, ...]
 
     @property
-    def claim(self) -> Any:
+    def claim(self) -> Stated:
         return self.members[0].claim
 
     @property
     def id(self) -> str:
-        found: str = self.claim.id
-        return found
+        return self.claim.id
 
     @property
     def shown(self) -> Judgement:
@@ -128,8 +124,7 @@ class Claim:
 
     @property
     def experiment(self) -> str:
-        found: str = self.claim.experiment
-        return found
+        return self.claim.experiment
 
     @property
     def words(self) -> str:
@@ -142,8 +137,7 @@ class Claim:
         """The claim in the list: of a number what it is of, else the statement."""
         reported = self.claim.reported
         if reported is None:
-            found: str = self.claim.statement
-            return found
+            return self.claim.statement
         return f"{task_name(reported.task)}, {method_name(reported.method)}: {metric_name(reported.metric)}"
 
     @property
@@ -151,8 +145,7 @@ class Claim:
         """What the paper says, in a sentence."""
         reported = self.claim.reported
         if reported is None:
-            found: str = self.claim.statement
-            return found
+            return self.claim.statement
         unit = UNITS.get(reported.unit, "")
         of = f"{metric_name(reported.metric)} of {method_name(reported.method)} on {task_name(reported.task)}"
         again = " An earlier table prints this cell too." if self.claim.again else ""
@@ -223,10 +216,10 @@ def cells(settings: Settings) -> dict[str, Cell]:
         for entry in load_target("all", settings.model_copy(update={"scale": scale})):
             gathered.setdefault(cell_key(entry.run), []).append(entry)
     known = {key: tuple(entries) for key, entries in gathered.items() if any(entry.record for entry in entries)}
-    return {key: Cell(entries, _default_of(entries[0].run, known, settings)) for key, entries in known.items()}
+    return {key: Cell(entries, _default_of(entries[0].run, known)) for key, entries in known.items()}
 
 
-def _default_of(run: Run, known: Mapping[str, tuple[Entry, ...]], settings: Settings) -> tuple[Entry, ...]:
+def _default_of(run: Run, known: Mapping[str, tuple[Entry, ...]]) -> tuple[Entry, ...]:
     if run.method_variant == "default":
         return ()
     default = make_run(run.experiment, run.task, "default", scale=run.scale)
@@ -240,10 +233,9 @@ def sentences(judgements: Sequence[Judgement]) -> list[tuple[str, list[tuple[str
     for words, name in CLAIMS.items():
         outcomes = []
         for experiment in EXPLAINED:
-            key = next((key for key in found if key.startswith(f"{experiment}-{name}")), None)
-            if key is not None:
-                outcome, scale = direction_of(found[key])
-                outcomes.append((outcome or NOT_TESTED, f"{NAMES[experiment]} ({scale})", key))
+            if members := claim_of(found, experiment, name):
+                outcome, scale = direction_of(members)
+                outcomes.append((outcome or NOT_TESTED, f"{NAMES[experiment]} ({scale})", members[0].claim.id))
         told.append((words, outcomes))
     return told
 
