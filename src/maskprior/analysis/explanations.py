@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
@@ -35,28 +35,32 @@ class Prediction(Section):
     """What one change does to the prior when training ends, as a share of what its baseline keeps, or has lost, there.
 
     `of: kept`: left / left of the baseline's. `of: lost`: (left - baseline's) / (1 - baseline's), what the change gives
-    back. The baseline is the cell's method without the variant, paired by seed. `confound`: what else the change does;
-    predictions that share one count once.
+    back. The baseline is the cell's method without the variant unless another method is named, paired by seed.
+    `confound`: what else the change does; predictions that share a confound count once.
     """
 
     cell: str
+    baseline: str = Field("", description="the method that the cell is compared with; the cell's own where not given")
     level: Level
     of: Literal["kept", "lost"]
     at_least: float | None = Field(None, gt=0, lt=1)
     below: float | None = Field(None, gt=0, lt=1)
     confound: str | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _own_method(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "baseline" not in values:
+            return values | {"baseline": str(values.get("cell", "")).partition("+")[0]}
+        return values
+
     @model_validator(mode="after")
     def _one_side(self) -> Self:
         if (self.at_least is None) == (self.below is None):
             raise ValueError(f"{self.cell}: {self.level}: give either at_least or below")
-        if "+" not in self.cell:
+        if self.cell == self.baseline:
             raise ValueError(f"{self.cell}: changes nothing, so it has no baseline")
         return self
-
-    @property
-    def baseline(self) -> str:
-        return self.cell.partition("+")[0]
 
     def share(self, left: float, baseline: float) -> float:
         """NaN where this seed's baseline leaves nothing to divide by."""

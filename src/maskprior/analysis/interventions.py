@@ -13,23 +13,22 @@ from maskprior.config.settings import Settings
 from maskprior.errors import UserError
 from maskprior.runs.spec import targets
 
-TARGET = "interventions"
+TARGETS = ("interventions", "controls")
 
 Cells = Mapping[str, Sequence[Entry]]
 
 
 def load_tasks(settings: Settings) -> dict[str, Cells]:
-    """Task -> cell -> its entries: the runs of the target `interventions`, in the order of the plan.
+    """Task -> cell -> its entries: the runs of the targets `interventions` and `controls`, in the order of the plan.
 
     A task that has none at the chosen scale stands there with those at the paper's.
     """
-    if TARGET not in targets():
-        return {}
     found: dict[str, dict[str, list[Entry]]] = {}
     for at in dict.fromkeys([settings, settings.model_copy(update={"scale": "paper"})]):
-        here = cells([entry for entry in load_target(TARGET, at) if entry.run.task not in found])
-        for (task, cell), entries in here.items():
-            found.setdefault(task, {})[cell] = entries
+        entries = [entry for target in TARGETS if target in targets() for entry in load_target(target, at)]
+        here = cells([entry for entry in entries if entry.run.task not in found])
+        for (task, cell), members in here.items():
+            found.setdefault(task, {})[cell] = members
     return dict(found)
 
 
@@ -38,7 +37,7 @@ def grouped(groups: Sequence[Group], by_cell: Cells) -> dict[str, list[str]]:
     known = {cell for group in groups for cell in group.cells}
     for cell in by_cell:
         if cell not in known:
-            raise UserError(f"config/{FILE}: cells: {cell}: in no group, but the target interventions has it")
+            raise UserError(f"config/{FILE}: cells: {cell}: in no group, but the targets {' and '.join(TARGETS)} have it")
     found = {group.group: [cell for cell in group.cells if cell in by_cell] for group in groups}
     return {group: members for group, members in found.items() if members}
 
