@@ -215,3 +215,14 @@ def test_a_wrong_file_is_one_line(project: Path, old: str, new: str, message: st
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     yaml.safe_load(path.read_text())
+
+
+def test_another_method_can_be_the_baseline(write_cell: WriteRun, project: Path) -> None:
+    """The share that mask+sgd gives back of what structured_svd loses: (0.75 - 0.5) / (1 - 0.5)."""
+    write_cell("structured_svd", 0.5, 0.5, 0.5)
+    write_cell("mask+sgd", 0.75, 0.75, 0.75)
+    write_cell("mask", 0.1, 0.1, 0.1)
+    found = judged({"cell": "mask+sgd", "baseline": "structured_svd", "level": "map", "of": "lost", "at_least": 0.4})
+    assert found.tested[0].baseline.mean == pytest.approx(0.5)
+    assert found.tested[0].share.mean == pytest.approx(0.5)
+    assert found.tested[0].outcome == HOLDS

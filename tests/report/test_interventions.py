@@ -69,6 +69,15 @@ def test_a_task_joins_by_configuration_at_the_scale_it_has(project: Path) -> Non
     )
 
 
+def test_the_controls_stand_with_the_interventions(project: Path) -> None:
+    plan(project, "boolean", {
+        "interventions": {"methods": ["mask"], "tasks": ["2parity"]},
+        "controls": {"methods": ["mask+itself"], "tasks": ["2parity"], "seeds": {"reduced": 2}},
+    })  # fmt: skip
+    found = interventions.load_tasks(read_settings({"seeds": 3}))["2parity"]
+    assert {cell: len(entries) for cell, entries in found.items()} == {"mask": 3, "mask+itself": 2}
+
+
 def test_cells_are_grouped_as_the_file_has_them(cells: interventions.Cells) -> None:
     found = interventions.grouped(GROUPS, cells)
     assert found == {"Methods": ["mask", "structured_svd"], "Rates & decay": ["mask+sgd", "mask+mask_lr10"]}
