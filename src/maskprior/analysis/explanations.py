@@ -31,6 +31,11 @@ Level = Literal["parameter", "map", "function"]
 LEFT = {"parameter": "gap_retention", "map": "strength_retention", "function": "function_final"}
 
 
+def _own_method(prediction: dict[str, Any]) -> str:
+    method: str = prediction["cell"].partition("+")[0]
+    return method
+
+
 class Prediction(Section):
     """What one change does to the prior when training ends, as a share of what its baseline keeps, or has lost, there.
 
@@ -40,19 +45,12 @@ class Prediction(Section):
     """
 
     cell: str
-    baseline: str = Field("", description="the method that the cell is compared with; the cell's own where not given")
+    baseline: str = Field(default_factory=_own_method)
     level: Level
     of: Literal["kept", "lost"]
     at_least: float | None = Field(None, gt=0, lt=1)
     below: float | None = Field(None, gt=0, lt=1)
     confound: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _own_method(cls, values: Any) -> Any:
-        if isinstance(values, dict) and "baseline" not in values:
-            return values | {"baseline": str(values.get("cell", "")).partition("+")[0]}
-        return values
 
     @model_validator(mode="after")
     def _one_side(self) -> Self:

@@ -37,9 +37,7 @@ def grouped(groups: Sequence[Group], by_cell: Cells) -> dict[str, list[str]]:
     known = {cell for group in groups for cell in group.cells}
     for cell in by_cell:
         if cell not in known:
-            raise UserError(
-                f"config/{FILE}: cells: {cell}: in no group, but the targets {' and '.join(TARGETS)} have it"
-            )
+            raise UserError(f"config/{FILE}: cells: {cell}: in no group, but the target {' or '.join(TARGETS)} has it")
     found = {group.group: [cell for cell in group.cells if cell in by_cell] for group in groups}
     return {group: members for group, members in found.items() if members}
 

@@ -146,7 +146,7 @@ def explained(settings: Settings) -> list[str]:
         if any(of_tasks):
             lines.append(f"| {explanation.explanation} | {' | '.join(of_tasks)} |")
     records = source_text(sources(entry for task in ran for entry in entries[task]))
-    rest = "In brackets how many of its predictions hold; each of their cells has one thing changed"
+    rest = "In brackets how many of its predictions hold; docs/protocol.md says what each of their cells changes"
     return [*lines, "", f"{rest}. Records: {records}.", ""]
 
 
