@@ -4,6 +4,7 @@ The method separates where a prior stands from how large it is. Before training,
 the logit that Structured (SVD)'s weights give them, and the weights are Default's.
 """
 
+import copy
 from typing import Any
 
 import torch
@@ -25,16 +26,12 @@ def write(model: Any, config: Any, pattern: Pattern, noise: Generator) -> None:
     """
     if config.mask.form != "additive":
         raise UserError(f"method svd_bias: needs mask.form: additive, not {config.mask.form}")
-    modules = attentions(model)
-    default = [[weight.clone() for weight in module.query_key_weights()] for module in modules]
-    structured_svd.write(model, config, pattern, noise)
+    weighted = copy.deepcopy(model)
+    structured_svd.write(weighted, config, pattern, noise)
     positions = model.positions()
     pseudo_input = F.layer_norm(positions, positions.shape[-1:])[None]
-    biases = [module.query_key_logits(pseudo_input)[0] for module in modules]
-    for module, weights, bias in zip(modules, default, biases, strict=True):
-        for weight, own in zip(module.query_key_weights(), weights, strict=True):
-            weight.copy_(own)
-        module.set_mask(bias, learnable=True)
+    for module, with_prior in zip(attentions(model), attentions(weighted), strict=True):
+        module.set_mask(with_prior.query_key_logits(pseudo_input)[0], learnable=True)
 
 
 METHOD = Method(write, reads=("mask", "svd"))
