@@ -39,6 +39,7 @@ COLOURS = {
     "mask": BLUE,
     "mask_zero": GREEN,
     "mask_fixed": SKY,
+    "svd_bias": BROWN,
     "mimetic": ORANGE,
     "impulse": RED,
     "mask+alibi": GREEN,
