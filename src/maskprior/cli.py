@@ -107,23 +107,49 @@ def run(
     """Train one run. Its record's path is the last line of the output."""
     from maskprior.evidence.progress import training_progress
     from maskprior.runs import environment
+    from maskprior.runs.lock import only_process
     from maskprior.runs.spec import make_run
     from maskprior.runs.store import record_path, relative
 
     settings = _settings(scale=scale, device=device)
     chosen = make_run(experiment, task, method, scale=settings.scale, seed=seed)
     path = record_path(chosen, "local")
-    if path.exists() and not recompute:
-        typer.echo(f"{chosen.name} is there already; --recompute trains it again", err=True)
-    else:
-        environment.pin()
-        chosen_device = environment.choose_device(settings.device)
-        from maskprior.experiments.run import execute
+    # Two processes that train the same run would write the same checkpoint.
+    with only_process(chosen, lambda: typer.echo(f"{chosen.name} is trained by another process; waiting", err=True)):
+        if path.exists() and not recompute:
+            typer.echo(f"{chosen.name} is there already; --recompute trains it again", err=True)
+        else:
+            environment.pin()
+            chosen_device = environment.choose_device(settings.device)
+            from maskprior.experiments.run import execute
 
-        typer.echo(f"{chosen.name} at scale {chosen.scale} on {chosen_device}", err=True)
-        with training_progress(chosen.name) as progress:
-            path = execute(chosen, device=chosen_device, progress=progress)
+            typer.echo(f"{chosen.name} at scale {chosen.scale} on {chosen_device}", err=True)
+            with training_progress(chosen.name) as progress:
+                path = execute(chosen, device=chosen_device, progress=progress)
     typer.echo(relative(path))
+
+
+@app.command()
+def campaign(
+    names: Annotated[list[str], typer.Argument(help="targets, runs' names, or files with one of them a line")],
+    scale: Scale = None,
+    seeds: Seeds = None,
+    device: Device = None,
+    jobs: Annotated[int, typer.Option(min=1, help="train so many runs at once")] = 1,
+    publish: Annotated[bool, typer.Option("--publish", help="publish each round when it is through")] = False,
+) -> None:
+    """Train what has no record, seed by seed, at idle priority; the same command goes on after an interruption."""
+    from maskprior.evidence import campaign
+    from maskprior.evidence import publish as publication
+
+    settings = _settings(scale=scale, seeds=seeds, device=device)
+    campaign.step_back()
+
+    def hand_over(runs: "list[Run]") -> None:
+        publication.publish(runs, replace=False, dvc=True, smoke=scale == "smoke")
+
+    if not campaign.run_campaign(names, settings, jobs=jobs, publish=hand_over if publish else None):
+        raise typer.Exit(1)
 
 
 @app.command("dry-run")
