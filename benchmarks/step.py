@@ -1,7 +1,7 @@
 """A training step of this project beside one of the leanest encoder that torch alone makes, in turns: JSON of both.
 
-Both have the size of the Boolean encoder at the paper's scale, the same batch, loss and Adam. The peer has no mask, or M
-as a fixed bias of torch's own fused attention; it measures nothing and keeps no checkpoint.
+Both have the size of the Boolean encoder at the paper's scale, the same batch, loss and Adam. The peer has no mask, or
+M as a fixed bias of torch's own fused attention; it measures nothing and keeps no checkpoint.
 """
 
 import json

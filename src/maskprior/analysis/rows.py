@@ -9,10 +9,13 @@ from maskprior.analysis.measured import difference, summary
 from maskprior.analysis.published import METRICS
 from maskprior.analysis.records import Entry, cells, load_target, sources
 from maskprior.config.settings import Settings
+from maskprior.runs.spec import targets
 
 # The prior before training: the attention map's alignment with the pattern, and the mass that the query-key weights put
 # on open entries given positions alone.
 PRIOR_IN_MAP, PRIOR_IN_WEIGHTS = "init_fidelity_alignment", "init_fidelity_position_open_mass"
+# The targets whose cells stand under a table of the paper, beside those of the table's own target.
+CONTROLS = {"T1": ("matched",)}
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ def table_rows(
     *,
     more_metrics: Sequence[str] = (),
 ) -> list[Row]:
-    """The rows of the paper's table `T<n>`, whose runs are those of the target `table<n>`, for one experiment.
+    """The rows of the paper's table `T<n>`: the runs of the target `table<n>` and its controls, for one experiment.
 
     Each cell stands there at the chosen scale if it is planned there, and at the paper's if it has records or is
     planned only there. Tasks are in the order of the plan, methods within a task. Measured are what the paper prints
@@ -90,7 +93,8 @@ def source_text(count: dict[str, int]) -> str:
 
 
 def _cells(table: str, experiment: str, settings: Settings) -> dict[tuple[str, str], list[Entry]]:
-    entries = load_target(f"table{table[1:]}", settings)
+    wanted = [f"table{table[1:]}", *(target for target in CONTROLS.get(table, ()) if target in targets())]
+    entries = [entry for target in wanted for entry in load_target(target, settings)]
     return cells([entry for entry in entries if entry.run.experiment == experiment])
 
 
