@@ -84,6 +84,7 @@ def test_no_interval_of_a_page_leaves_its_range(page: str) -> None:
             for mean, low, high in INTERVAL.findall(cell):
                 # The column of ours stands behind that of the published number, which names the metric.
                 metric = header[index - 1] if header and header[index] == "ours" else ""
-                assert not outside(metric, float(low), float(mean), float(high)), line
+                # A lower end that is printed as 0.000 is a small number, rounded.
+                assert not outside(metric, float(low) or ROUNDING, float(mean) or ROUNDING, float(high)), line
                 seen += 1
     assert seen > 50 or page == "README.md"
