@@ -114,13 +114,15 @@ def run(
     settings = _settings(scale=scale, device=device)
     chosen = make_run(experiment, task, method, scale=settings.scale, seed=seed)
     path = record_path(chosen, "local")
+    chosen_device = ""
+    if recompute or not path.exists():
+        environment.pin()
+        chosen_device = environment.choose_device(settings.device)
     # Two processes that train the same run would write the same checkpoint.
     with only_process(chosen, lambda: typer.echo(f"{chosen.name} is trained by another process; waiting", err=True)):
         if path.exists() and not recompute:
             typer.echo(f"{chosen.name} is there already; --recompute trains it again", err=True)
         else:
-            environment.pin()
-            chosen_device = environment.choose_device(settings.device)
             from maskprior.experiments.run import execute
 
             typer.echo(f"{chosen.name} at scale {chosen.scale} on {chosen_device}", err=True)

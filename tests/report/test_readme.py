@@ -66,7 +66,7 @@ def test_explanations_stand_there_with_their_verdict(project: Path, write_run: W
     assert lines[0] == "| explanation of persistence | 2Parity, reduced |"
     (adam,) = [line for line in lines if "plain gradient descent" in line]
     assert adam.endswith(" they last. | open (1/1) |")  # it takes two predictions to survive
-    assert lines[-2].endswith("docs/protocol.md says what each of their cells changes. Records: 6 local, 120 missing.")
+    assert lines[-2].endswith("docs/protocol.md says what each of their cells changes. Records: 6 local, 132 missing.")
 
     for seed in range(3):
         write_run("addition", "mask", seed, {}, function=(0.0, 0.0, 0.5, 1.0))
