@@ -114,20 +114,27 @@ def run(
     settings = _settings(scale=scale, device=device)
     chosen = make_run(experiment, task, method, scale=settings.scale, seed=seed)
     path = record_path(chosen, "local")
-    chosen_device = ""
-    if recompute or not path.exists():
-        environment.pin()
-        chosen_device = environment.choose_device(settings.device)
-    # Two processes that train the same run would write the same checkpoint.
-    with only_process(chosen, lambda: typer.echo(f"{chosen.name} is trained by another process; waiting", err=True)):
+
+    def wanted() -> bool:
         if path.exists() and not recompute:
             typer.echo(f"{chosen.name} is there already; --recompute trains it again", err=True)
-        else:
-            from maskprior.experiments.run import execute
+            return False
+        return True
 
-            typer.echo(f"{chosen.name} at scale {chosen.scale} on {chosen_device}", err=True)
-            with training_progress(chosen.name) as progress:
-                path = execute(chosen, device=chosen_device, progress=progress)
+    def waiting() -> None:
+        typer.echo(f"{chosen.name} is trained by another process; waiting", err=True)
+
+    if wanted():
+        environment.pin()
+        chosen_device = environment.choose_device(settings.device)
+        from maskprior.experiments.run import execute
+
+        # Two processes that train the same run would write the same checkpoint. After a wait the record is there.
+        with only_process(chosen, waiting):
+            if wanted():
+                typer.echo(f"{chosen.name} at scale {chosen.scale} on {chosen_device}", err=True)
+                with training_progress(chosen.name) as progress:
+                    path = execute(chosen, device=chosen_device, progress=progress)
     typer.echo(relative(path))
 
 

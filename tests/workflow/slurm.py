@@ -59,17 +59,8 @@ def why_not() -> str:
     return ""
 
 
-class Cluster:
-    """The running Slurm."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def start_node(self) -> None:
-        subprocess.run(["/usr/sbin/slurmd", "-c"], check=True)
-
-    def pids(self, name: str) -> list[int]:
-        return [int(word) for word in subprocess.run(["pgrep", name], capture_output=True, text=True).stdout.split()]
+def pids(name: str) -> list[int]:
+    return [int(word) for word in subprocess.run(["pgrep", name], capture_output=True, text=True).stdout.split()]
 
 
 def kill(pid: int) -> None:
@@ -85,34 +76,32 @@ def wait_until(true: Callable[[], bool], what: str, seconds: float = WAIT_SECOND
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Cluster]:
+def running(folder: Path) -> Iterator[None]:
     """Start munge, the controller and the node; stop them and remove their configuration."""
     host = socket.gethostname().partition(".")[0]
     for name in ("state", "spool"):
         (folder / name).mkdir()
-    cards = [folder / "card0", folder / "card1"]
-    for card in cards:
-        card.touch()
+    for card in ("card0", "card1"):
+        (folder / card).touch()
     written = {
         "slurm.conf": SLURM.format(host=host, folder=folder),
         "gres.conf": f"NodeName={host} Name=gpu File={folder}/card[0-1]\n",
     }
     for name, text in written.items():
         (CONFIGURATION / name).write_text(OURS + text)
-    cluster = Cluster(folder)
     try:
-        if not cluster.pids("munged"):
+        if not pids("munged"):
             subprocess.run(["install", "-d", "-o", "munge", "-g", "munge", "-m", "755", "/run/munge"], check=True)
             subprocess.run(["runuser", "-u", "munge", "--", "/usr/sbin/munged"], check=True)
         subprocess.run(["/usr/sbin/slurmctld", "-c"], check=True)
-        cluster.start_node()
+        subprocess.run(["/usr/sbin/slurmd", "-c"], check=True)
         idle = ["sinfo", "--noheader", "--format=%T"]
         wait_until(lambda: subprocess.run(idle, capture_output=True, text=True).stdout.strip() == "idle", "the node")
-        yield cluster
+        yield
     finally:
         subprocess.run(["scancel", "--user=root"], check=False)
         for daemon in ("slurmd", "slurmctld"):
-            for pid in cluster.pids(f"^{daemon}"):
+            for pid in pids(f"^{daemon}"):
                 kill(pid)
         for name in written:
             (CONFIGURATION / name).unlink()

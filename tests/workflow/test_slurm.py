@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from project import HERE, Project
-from slurm import Cluster, running, why_not
+from slurm import running, why_not
 
 PLUGINS = HERE / ".venv" / "cluster"
 
@@ -25,24 +25,21 @@ HERE_ONLY = (
 )
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with running(tmp_path_factory.mktemp("slurm")) as started:
-        yield started
-
-
-def on_slurm(project: Project, *words: str, expect: int = 0) -> str:
-    profile = project.folder / "workflow" / "profiles" / "slurm"
-    variables = {"PYTHONPATH": f"{project.folder / 'src'}:{PLUGINS}"}
-    return project.call("snakemake", "--profile", str(profile), *HERE_ONLY, *words, expect=expect, **variables)
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[None]:
+    with running(tmp_path):
+        yield
 
 
 def numbers(path: Path) -> tuple[object, bytes]:
     return json.loads(path.read_text())["metrics"], path.with_suffix(".safetensors").read_bytes()
 
 
-def test_table1_has_the_same_records_as_locally(cluster: Cluster, clone: Project) -> None:
-    on_slurm(clone, "--config", "recompute=true", "--", "table1")
+@pytest.mark.usefixtures("cluster")
+def test_table1_has_the_same_records_as_locally(clone: Project) -> None:
+    profile = clone.folder / "workflow" / "profiles" / "slurm"
+    words = ("--profile", str(profile), *HERE_ONLY, "--config", "recompute=true", "--", "table1")
+    clone.call("snakemake", *words, PYTHONPATH=f"{clone.folder / 'src'}:{PLUGINS}")
     trained = clone.records("local")
     assert len(trained) >= 20
     for record in trained:
